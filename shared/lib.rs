@@ -1,1 +1,8 @@
 //! A sealed workflow frame decides, call by call, what a coding agent may do.
+//!
+//! Rooms by subject; each knows only those above it in this list.
+
+pub mod frame;
+pub mod json;
+pub mod scope;
+pub mod seal;
