@@ -2,7 +2,11 @@
 //!
 //! Rooms by subject; each knows only those above it in this list.
 
+pub mod decide;
 pub mod frame;
+pub mod host;
 pub mod json;
+pub mod program;
 pub mod scope;
 pub mod seal;
+pub mod vendor;

@@ -22,7 +22,7 @@ impl Digest {
     }
 
     /// The digest of these bytes.
-    fn of(bytes: &[u8]) -> Digest {
+    pub fn of(bytes: &[u8]) -> Digest {
         let mut hex = String::with_capacity(64);
         for byte in Sha256::digest(bytes) {
             for half in [byte >> 4, byte & 15] {
