@@ -16,6 +16,8 @@ fn install(scratch: &Path, arguments: &[&str]) -> Output {
         .env("RUSTUP_HOME", own("RUSTUP_HOME", ".rustup"))
         .env("HOME", scratch.join("home"))
         .env("PREFIX", scratch.join("prefix"))
+        // must not undo the static build
+        .env("RUSTFLAGS", "-Cdebuginfo=0")
         .env_remove("CODEX_HOME")
         .env_remove("CLAUDE_CONFIG_DIR")
         .output()
