@@ -1,0 +1,101 @@
+//! Frames, made by the product's own `mh-frame-seal`: a suite that sealed them itself
+//! would prove only that it agrees with itself.
+
+use std::path::PathBuf;
+
+use crate::scratch::Scratch;
+
+pub struct Frame {
+    pub path: PathBuf,
+    pub digest: String,
+}
+
+/// What goes into a frame; all else has a value that no case looks at.
+#[derive(Clone, Default)]
+pub struct Spec {
+    admit: Vec<String>,
+    mcp: Vec<(String, String)>,
+    scope: Vec<(String, String)>,
+    obligations: Vec<String>,
+}
+
+impl Spec {
+    pub fn admitting(operations: &[&str]) -> Spec {
+        Spec {
+            admit: operations.iter().map(|name| (*name).to_string()).collect(),
+            ..Spec::default()
+        }
+    }
+
+    pub fn mcp(mut self, server: &str, tool: &str) -> Spec {
+        self.mcp.push((server.into(), tool.into()));
+        self
+    }
+
+    /// `operations` are joined by commas, as on the command line; empty admits none.
+    pub fn scope(mut self, glob: &str, operations: &str) -> Spec {
+        self.scope.push((glob.into(), operations.into()));
+        self
+    }
+
+    pub fn obligation(mut self, text: &str) -> Spec {
+        self.obligations.push(text.into());
+        self
+    }
+
+    /// Seals it into the case's frames folder.
+    pub fn seal(&self, scratch: &Scratch, name: &str) -> Result<Frame, String> {
+        let path = scratch.frames.join(name);
+        self.seal_to(scratch, &path)
+    }
+
+    pub fn seal_to(&self, scratch: &Scratch, path: &std::path::Path) -> Result<Frame, String> {
+        let mut command = scratch.command(scratch.program("mh-frame-seal"));
+        command.args([
+            "--new",
+            "--workflow",
+            "suite",
+            "--version",
+            "1",
+            "--state",
+            "work",
+            "--step",
+            "1",
+        ]);
+        for operation in &self.admit {
+            command.args(["--admit", operation]);
+        }
+        for (server, tool) in &self.mcp {
+            command.args(["--admit-mcp", server, tool]);
+        }
+        for (glob, operations) in &self.scope {
+            command.args(["--scope", glob, operations]);
+        }
+        for text in &self.obligations {
+            command.args(["--obligation", text]);
+        }
+        command.arg("--handoff-none").arg("-o").arg(path);
+        let ended = scratch.run(&mut command, "seal")?;
+        if ended.code != Some(0) {
+            return Err(format!(
+                "mh-frame-seal ended with {:?}: {}",
+                ended.code,
+                ended.stderr.trim()
+            ));
+        }
+        let mut command = scratch.command(scratch.program("mh-frame-verify"));
+        command.args(["--print", "digest"]).arg(path);
+        let ended = scratch.run(&mut command, "verify")?;
+        if ended.code != Some(0) {
+            return Err(format!(
+                "mh-frame-verify ended with {:?}: {}",
+                ended.code,
+                ended.stderr.trim()
+            ));
+        }
+        Ok(Frame {
+            path: path.to_path_buf(),
+            digest: ended.stdout.trim().to_string(),
+        })
+    }
+}
