@@ -1,5 +1,6 @@
 //! Codex: the stub of its model's service, the driver, the cases.
 
+mod appserver;
 mod cases;
 mod launch;
 mod script;

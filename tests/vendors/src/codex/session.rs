@@ -2,7 +2,7 @@
 //! came of it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -152,8 +152,8 @@ impl<'a> Session<'a> {
     }
 
     /// Starts Codex by these words and then its own: a mount namespace, a limit.
-    pub fn wrapped(mut self, words: &[&str]) -> Self {
-        self.wrap = words.iter().map(|word| (*word).to_string()).collect();
+    pub fn wrapped(mut self, words: &[String]) -> Self {
+        self.wrap = words.to_vec();
         self
     }
 
@@ -197,8 +197,13 @@ impl<'a> Session<'a> {
         command
     }
 
+    /// What the app-server takes from the launch line too.
     pub fn settings(&self) -> &[String] {
         &self.flags
+    }
+
+    pub fn project(&self) -> &Path {
+        &self.scratch.project
     }
 
     pub fn run(&self) -> Result<Outcome, String> {

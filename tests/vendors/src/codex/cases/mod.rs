@@ -1,6 +1,19 @@
 //! The cases, by what they ask.
 
+mod agents;
+mod answers;
+mod around;
+mod faults;
+mod frames;
+mod mcp_names;
 mod operations;
+mod permission;
+mod prompts;
+mod protected;
+mod scope;
+mod tampering;
+mod text;
+mod trust;
 
 use std::fs;
 use std::path::Path;
@@ -36,6 +49,19 @@ pub fn all(codex: &Codex) -> Vec<Case> {
         cases: Vec::new(),
     };
     operations::list(&mut list);
+    answers::list(&mut list);
+    permission::list(&mut list);
+    prompts::list(&mut list);
+    mcp_names::list(&mut list);
+    agents::list(&mut list);
+    scope::list(&mut list);
+    protected::list(&mut list);
+    faults::list(&mut list);
+    frames::list(&mut list);
+    trust::list(&mut list);
+    text::list(&mut list);
+    tampering::list(&mut list);
+    around::list(&mut list);
     list.cases
 }
 
@@ -187,5 +213,17 @@ pub fn hold<const N: usize>(checks: [(bool, &str); N], detail: &str) -> Result<S
     match checks.iter().find(|(holds, _)| !holds) {
         Some((_, what)) => Err(format!("does not hold: {what}; {detail}")),
         None => Ok(Seen::held()),
+    }
+}
+
+/// Whether the model was told that our hook stopped a call.
+pub fn denied(outcome: &Outcome) -> bool {
+    outcome.told().contains("PreToolUse hook")
+}
+
+pub fn fifo(path: &Path) -> Result<(), String> {
+    match std::process::Command::new("mkfifo").arg(path).status() {
+        Ok(status) if status.success() => Ok(()),
+        other => Err(format!("could not make a pipe at {}: {other:?}", path.display())),
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{List, MARK, OPERATIONS, adds, all_but, one_outcome, touch, under};
+use super::{List, MARK, OPERATIONS, adds, all_but, denied, touch, under};
 use crate::case::Seen;
 use crate::codex::script::{Call, Mode, Script};
 use crate::codex::session::{Codex, Outcome};
@@ -85,7 +85,7 @@ const ROWS: &[Row] = &[
         name: "view_image",
         needs: &["file.read"],
         call: |scratch| Call::tool("view_image", json!({"path": scratch.project.join("dot.png")})),
-        ran: |_, outcome| said(outcome, "data:image/png;base64,"),
+        ran: |_, outcome| said(outcome, DOT_ENCODED),
     },
     Row {
         name: "update_plan",
@@ -223,7 +223,9 @@ fn resources(list: &mut List, mode: Mode) {
         move |codex, scratch| {
             let spec = Spec::admitting(&OPERATIONS).mcp("lab", "resources/list");
             let call = Call::tool("list_mcp_resources", json!({}));
-            let outcome = one_outcome(codex, scratch, mode, &spec, &call)?;
+            let outcome = under(codex, scratch, mode, &spec, Script::calls(mode, &[call]))?
+                .server("lab", &json!({"resources": {"lab://one": null}}))?
+                .run()?;
             outcome.effect(!denied(&outcome))
         },
     );
@@ -246,16 +248,15 @@ fn conversation(list: &mut List, mode: Mode) {
     );
 }
 
-pub fn denied(outcome: &Outcome) -> bool {
-    outcome.told().contains("PreToolUse hook")
-}
-
 fn said(outcome: &Outcome, part: &str) -> bool {
     outcome
         .asked
         .last()
         .is_some_and(|asked| asked.body["input"].to_string().contains(part))
 }
+
+/// How the picture below begins when it is sent to the model.
+const DOT_ENCODED: &str = ";base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 
 /// A picture of one dot.
 const DOT: &[u8] = &[
