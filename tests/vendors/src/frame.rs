@@ -19,7 +19,30 @@ pub struct Spec {
     obligations: Vec<String>,
 }
 
+/// The vocabulary, but for `mcp.call`.
+pub const OPERATIONS: [&str; 10] = [
+    "dir.list",
+    "file.edit",
+    "file.read",
+    "file.write",
+    "search",
+    "shell",
+    "skill.load",
+    "subagent.spawn",
+    "task.todo",
+    "web.read",
+];
+
 impl Spec {
+    pub fn all() -> Spec {
+        Spec::admitting(&OPERATIONS)
+    }
+
+    pub fn all_but(operation: &str) -> Spec {
+        let rest: Vec<&str> = OPERATIONS.iter().copied().filter(|name| *name != operation).collect();
+        Spec::admitting(&rest)
+    }
+
     pub fn admitting(operations: &[&str]) -> Spec {
         Spec {
             admit: operations.iter().map(|name| (*name).to_string()).collect(),
