@@ -13,7 +13,8 @@ use crate::scratch::Scratch;
 #[derive(Clone)]
 pub struct Ask {
     pub frame: Option<PathBuf>,
-    pub digest: Option<String>,
+    /// Pinned to the digest that the frame has now.
+    pub pin: bool,
     pub policy: &'static str,
     pub audit: Option<PathBuf>,
     /// Further flags, as they are.
@@ -25,7 +26,7 @@ impl Ask {
     pub fn pinned(frame: &Frame) -> Ask {
         Ask {
             frame: Some(frame.path.clone()),
-            digest: Some(frame.digest.clone()),
+            pin: true,
             policy: "frame",
             audit: None,
             more: Vec::new(),
@@ -38,7 +39,7 @@ impl Ask {
     }
 
     pub fn unpinned(mut self) -> Ask {
-        self.digest = None;
+        self.pin = false;
         self
     }
 
@@ -52,10 +53,9 @@ impl Ask {
         command.args([vendor, "--print"]);
         if let Some(frame) = &self.frame {
             command.arg("--frame").arg(frame);
-            match &self.digest {
-                Some(digest) => command.args(["--digest", digest]),
-                None => command.arg("--no-pin"),
-            };
+            if !self.pin {
+                command.arg("--no-pin");
+            }
         }
         command.args(["--policy", self.policy]);
         if let Some(audit) = &self.audit {

@@ -39,7 +39,11 @@ impl Spec {
     }
 
     pub fn all_but(operation: &str) -> Spec {
-        let rest: Vec<&str> = OPERATIONS.iter().copied().filter(|name| *name != operation).collect();
+        let rest: Vec<&str> = OPERATIONS
+            .iter()
+            .copied()
+            .filter(|name| *name != operation)
+            .collect();
         Spec::admitting(&rest)
     }
 
@@ -92,6 +96,11 @@ impl Spec {
             command.args(["--admit-mcp", server, tool]);
         }
         for (glob, operations) in &self.scope {
+            let operations = if operations.is_empty() {
+                "none"
+            } else {
+                operations
+            };
             command.args(["--scope", glob, operations]);
         }
         for text in &self.obligations {
