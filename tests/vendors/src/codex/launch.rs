@@ -45,7 +45,14 @@ impl Entry {
     /// The command that every event of the entry runs.
     pub fn command(&self) -> Result<String, String> {
         self.hooks()
-            .find_map(|(_, groups)| groups.get(0)?.get("hooks")?.get(0)?.get("command")?.as_str())
+            .find_map(|(_, groups)| {
+                groups
+                    .get(0)?
+                    .get("hooks")?
+                    .get(0)?
+                    .get("command")?
+                    .as_str()
+            })
             .map(str::to_string)
             .ok_or_else(|| "the entry has no command".into())
     }

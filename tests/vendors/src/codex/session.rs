@@ -271,10 +271,7 @@ impl Outcome {
 
     /// Judges by a file, whatever the model was told.
     pub fn seen(&self, ran: bool) -> Seen {
-        Seen::effect(
-            ran,
-            format!("the model was told: {}", short(&self.told())),
-        )
+        Seen::effect(ran, format!("the model was told: {}", short(&self.told())))
     }
 }
 

@@ -17,8 +17,16 @@ struct Pair {
     called: (&'static str, &'static str),
 }
 
-const fn pair(server: &'static str, tool: &'static str, called: (&'static str, &'static str)) -> Pair {
-    Pair { server, tool, called }
+const fn pair(
+    server: &'static str,
+    tool: &'static str,
+    called: (&'static str, &'static str),
+) -> Pair {
+    Pair {
+        server,
+        tool,
+        called,
+    }
 }
 
 /// Names that render without loss of the seam between server and tool.
@@ -52,42 +60,100 @@ pub fn list(list: &mut List) {
                 );
                 continue;
             }
-            list.ran(format!("{name} runs when admitted"), move |codex, scratch| {
-                called(codex, scratch, mode, pair, &[], &admit(pair.server, pair.tool))
-            });
-            list.blocked(format!("{name} does not run when its neighbours are admitted"), move |codex, scratch| {
-                let spec = admit(pair.server, "other").mcp("other", pair.tool);
-                called(codex, scratch, mode, pair, &[], &spec)
-            });
+            list.ran(
+                format!("{name} runs when admitted"),
+                move |codex, scratch| {
+                    called(
+                        codex,
+                        scratch,
+                        mode,
+                        pair,
+                        &[],
+                        &admit(pair.server, pair.tool),
+                    )
+                },
+            );
+            list.blocked(
+                format!("{name} does not run when its neighbours are admitted"),
+                move |codex, scratch| {
+                    let spec = admit(pair.server, "other").mcp("other", pair.tool);
+                    called(codex, scratch, mode, pair, &[], &spec)
+                },
+            );
         }
         for (pair, other) in AMBIGUOUS {
             let name = format!("{}: MCP {:?} of {:?}", mode.name(), pair.tool, pair.server);
-            list.blocked(format!("{name} is ambiguous: one split admitted is not enough"), move |codex, scratch| {
-                called(codex, scratch, mode, pair, &[], &admit(pair.server, pair.tool))
-            });
-            list.ran(format!("{name} runs when every split is admitted"), move |codex, scratch| {
-                called(codex, scratch, mode, pair, &[], &admit(pair.server, pair.tool).mcp(other.0, other.1))
-            });
+            list.blocked(
+                format!("{name} is ambiguous: one split admitted is not enough"),
+                move |codex, scratch| {
+                    called(
+                        codex,
+                        scratch,
+                        mode,
+                        pair,
+                        &[],
+                        &admit(pair.server, pair.tool),
+                    )
+                },
+            );
+            list.ran(
+                format!("{name} runs when every split is admitted"),
+                move |codex, scratch| {
+                    called(
+                        codex,
+                        scratch,
+                        mode,
+                        pair,
+                        &[],
+                        &admit(pair.server, pair.tool).mcp(other.0, other.1),
+                    )
+                },
+            );
         }
         list.blocked(
-            format!("{}: MCP \"b__note\" of \"a\" admitted does not admit \"note\" of \"a__b\"", mode.name()),
+            format!(
+                "{}: MCP \"b__note\" of \"a\" admitted does not admit \"note\" of \"a__b\"",
+                mode.name()
+            ),
             move |codex, scratch| {
                 let pair = pair("a__b", "note", ("a__b", "note"));
-                called(codex, scratch, mode, &pair, &[("a", "b__note")], &admit("a", "b__note"))
+                called(
+                    codex,
+                    scratch,
+                    mode,
+                    &pair,
+                    &[("a", "b__note")],
+                    &admit("a", "b__note"),
+                )
             },
         );
     }
     alike(list);
     underscores(list);
-    list.holds("servers whose names Codex does not take are never started", |codex, scratch| {
-        let mark = scratch.project.join("listed.txt");
-        let outcome = under(codex, scratch, Mode::Code, &Spec::admitting(&["web.read"]), Script::default())?
-            .server("two words", &json!({"tools": {"note": null}, "listed": mark}))?
+    list.holds(
+        "servers whose names Codex does not take are never started",
+        |codex, scratch| {
+            let mark = scratch.project.join("listed.txt");
+            let outcome = under(
+                codex,
+                scratch,
+                Mode::Code,
+                &Spec::admitting(&["web.read"]),
+                Script::default(),
+            )?
+            .server(
+                "two words",
+                &json!({"tools": {"note": null}, "listed": mark}),
+            )?
             .server("ünï", &json!({"tools": {"note": null}, "listed": mark}))?
             .run()?;
-        let offered = outcome.asked.iter().any(|asked| asked.body.to_string().contains("mcp__two_words"));
-        super::hold([(!offered, "no tool of theirs is offered")], "")
-    });
+            let offered = outcome
+                .asked
+                .iter()
+                .any(|asked| asked.body.to_string().contains("mcp__two_words"));
+            super::hold([(!offered, "no tool of theirs is offered")], "")
+        },
+    );
 }
 
 fn admit(server: &str, tool: &str) -> Spec {
@@ -104,8 +170,10 @@ fn called(
     spec: &Spec,
 ) -> Result<Seen, String> {
     let call = Call::mcp(pair.called.0, pair.called.1);
-    let mut session = under(codex, scratch, mode, spec, Script::calls(mode, &[call]))?
-        .server(pair.server, &json!({"tools": {pair.tool: scratch.project.join(MARK), "other": null}}))?;
+    let mut session = under(codex, scratch, mode, spec, Script::calls(mode, &[call]))?.server(
+        pair.server,
+        &json!({"tools": {pair.tool: scratch.project.join(MARK), "other": null}}),
+    )?;
     for (server, tool) in beside {
         session = session.server(server, &json!({"tools": {*tool: null}}))?;
     }
@@ -117,14 +185,27 @@ fn called(
 /// NUL tool), so the plain rendering of neither is ever called.
 fn alike(list: &mut List) {
     const DASH: Pair = pair("a-b", "note", ("a_b_e0598e406614", "note"));
-    list.blocked("code mode: MCP servers that render alike: one admitted does not admit the other", |codex, scratch| {
-        let spec = admit("a_b", "note");
-        called(codex, scratch, Mode::Code, &DASH, &[("a_b", "note")], &spec)
-    });
-    list.blocked("direct: MCP servers that render alike: one admitted does not admit the other", |codex, scratch| {
-        let spec = admit("a_b", "note");
-        called(codex, scratch, Mode::Direct, &DASH, &[("a_b", "note")], &spec)
-    });
+    list.blocked(
+        "code mode: MCP servers that render alike: one admitted does not admit the other",
+        |codex, scratch| {
+            let spec = admit("a_b", "note");
+            called(codex, scratch, Mode::Code, &DASH, &[("a_b", "note")], &spec)
+        },
+    );
+    list.blocked(
+        "direct: MCP servers that render alike: one admitted does not admit the other",
+        |codex, scratch| {
+            let spec = admit("a_b", "note");
+            called(
+                codex,
+                scratch,
+                Mode::Direct,
+                &DASH,
+                &[("a_b", "note")],
+                &spec,
+            )
+        },
+    );
     list.blocked("code mode: MCP tools of one server that render alike: one admitted does not admit the other", |codex, scratch| {
         let call = Call::mcp("lab", "do_it_c423cef0c36b");
         let spec = admit("lab", "do_it");
@@ -142,7 +223,10 @@ fn underscores(list: &mut List) {
                          comes under the admitted name; do not configure such servers beside admitted ones";
     for mode in Mode::BOTH {
         list.limit(
-            format!("{}: MCP \"_note\" under a frame that admits \"note\"", mode.name()),
+            format!(
+                "{}: MCP \"_note\" under a frame that admits \"note\"",
+                mode.name()
+            ),
             LIMIT,
             move |codex, scratch| {
                 let pair = pair("lab", "_note", ("lab", "_note"));
@@ -150,11 +234,21 @@ fn underscores(list: &mut List) {
             },
         );
         list.limit(
-            format!("{}: MCP \"note\" of \"lab_\" under a frame that admits that of \"lab\"", mode.name()),
+            format!(
+                "{}: MCP \"note\" of \"lab_\" under a frame that admits that of \"lab\"",
+                mode.name()
+            ),
             LIMIT,
             move |codex, scratch| {
                 let pair = pair("lab_", "note", ("lab_", "note"));
-                called(codex, scratch, mode, &pair, &[("lab", "note")], &admit("lab", "note"))
+                called(
+                    codex,
+                    scratch,
+                    mode,
+                    &pair,
+                    &[("lab", "note")],
+                    &admit("lab", "note"),
+                )
             },
         );
     }

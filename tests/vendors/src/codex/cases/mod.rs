@@ -78,9 +78,10 @@ impl List {
         run: impl Fn(&Codex, &Scratch) -> Result<Seen, String> + Send + Sync + 'static,
     ) {
         let codex = self.codex.clone();
-        self.cases.push(Case::new("codex", name, want, move |scratch| {
-            run(&codex, scratch)
-        }));
+        self.cases
+            .push(Case::new("codex", name, want, move |scratch| {
+                run(&codex, scratch)
+            }));
     }
 
     pub fn ran(
@@ -224,6 +225,9 @@ pub fn denied(outcome: &Outcome) -> bool {
 pub fn fifo(path: &Path) -> Result<(), String> {
     match std::process::Command::new("mkfifo").arg(path).status() {
         Ok(status) if status.success() => Ok(()),
-        other => Err(format!("could not make a pipe at {}: {other:?}", path.display())),
+        other => Err(format!(
+            "could not make a pipe at {}: {other:?}",
+            path.display()
+        )),
     }
 }

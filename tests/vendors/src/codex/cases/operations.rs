@@ -51,7 +51,9 @@ const ROWS: &[Row] = &[
         name: "a patch that updates",
         needs: &["file.edit"],
         call: |_| {
-            Call::patch("*** Begin Patch\n*** Update File: kept.txt\n@@\n-kept\n+changed\n*** End Patch")
+            Call::patch(
+                "*** Begin Patch\n*** Update File: kept.txt\n@@\n-kept\n+changed\n*** End Patch",
+            )
         },
         ran: |scratch, _| scratch.read("kept.txt") != "kept\n",
     },
@@ -84,14 +86,22 @@ const ROWS: &[Row] = &[
     Row {
         name: "view_image",
         needs: &["file.read"],
-        call: |scratch| Call::tool("view_image", json!({"path": scratch.project.join("dot.png")})),
+        call: |scratch| {
+            Call::tool(
+                "view_image",
+                json!({"path": scratch.project.join("dot.png")}),
+            )
+        },
         ran: |_, outcome| said(outcome, DOT_ENCODED),
     },
     Row {
         name: "update_plan",
         needs: &["task.todo"],
         call: |_| {
-            Call::tool("update_plan", json!({"plan": [{"step": "the only one", "status": "pending"}]}))
+            Call::tool(
+                "update_plan",
+                json!({"plan": [{"step": "the only one", "status": "pending"}]}),
+            )
         },
         ran: |_, outcome| !denied(outcome),
     },
@@ -135,9 +145,15 @@ pub fn list(list: &mut List) {
                 json!({"permissions": {"network": {"enabled": true}}, "reason": "to see"}),
             );
             let script = Script::calls(Mode::Direct, &[call]);
-            let outcome = under(codex, scratch, Mode::Direct, &Spec::admitting(&OPERATIONS), script)?
-                .setting("features.request_permissions_tool=true")
-                .run()?;
+            let outcome = under(
+                codex,
+                scratch,
+                Mode::Direct,
+                &Spec::admitting(&OPERATIONS),
+                script,
+            )?
+            .setting("features.request_permissions_tool=true")
+            .run()?;
             outcome.effect(!denied(&outcome))
         },
     );
@@ -174,7 +190,8 @@ fn tried(
 ) -> Result<Seen, String> {
     scratch.write("kept.txt", "kept\n")?;
     let dot = scratch.project.join("dot.png");
-    std::fs::write(&dot, DOT).map_err(|error| format!("could not write {}: {error}", dot.display()))?;
+    std::fs::write(&dot, DOT)
+        .map_err(|error| format!("could not write {}: {error}", dot.display()))?;
     let script = Script::calls(mode, &[(row.call)(scratch)]);
     let outcome = under(codex, scratch, mode, spec, script)?
         .config("[tools.update_plan]\nenabled = true\n")
@@ -185,9 +202,21 @@ fn tried(
 /// What the vendor does with the resources of MCP servers, an `mcp.call` by its method.
 fn resources(list: &mut List, mode: Mode) {
     let rows: [(&str, &str, Value); 3] = [
-        ("list_mcp_resources", "resources/list", json!({"server": "lab"})),
-        ("list_mcp_resource_templates", "resources/templates/list", json!({"server": "lab"})),
-        ("read_mcp_resource", "resources/read", json!({"server": "lab", "uri": "lab://one"})),
+        (
+            "list_mcp_resources",
+            "resources/list",
+            json!({"server": "lab"}),
+        ),
+        (
+            "list_mcp_resource_templates",
+            "resources/templates/list",
+            json!({"server": "lab"}),
+        ),
+        (
+            "read_mcp_resource",
+            "resources/read",
+            json!({"server": "lab", "uri": "lab://one"}),
+        ),
     ];
     for (tool, method, arguments) in rows {
         let call = Call::tool(tool, arguments);
@@ -199,27 +228,52 @@ fn resources(list: &mut List, mode: Mode) {
             } else {
                 json!({"resources": {"lab://one": null}})
             };
-            let outcome = under(codex, scratch, mode, spec, Script::calls(mode, std::slice::from_ref(call)))?
-                .server("lab", &spec_of_server)?
-                .run()?;
+            let outcome = under(
+                codex,
+                scratch,
+                mode,
+                spec,
+                Script::calls(mode, std::slice::from_ref(call)),
+            )?
+            .server("lab", &spec_of_server)?
+            .run()?;
             outcome.effect(!denied(&outcome))
         };
         let admitted = call.clone();
         list.ran(
-            format!("{}: {tool} runs when {method} of that server is admitted", mode.name()),
+            format!(
+                "{}: {tool} runs when {method} of that server is admitted",
+                mode.name()
+            ),
             move |codex, scratch| {
-                run(codex, scratch, &Spec::admitting(&[]).mcp("lab", method), &admitted)
+                run(
+                    codex,
+                    scratch,
+                    &Spec::admitting(&[]).mcp("lab", method),
+                    &admitted,
+                )
             },
         );
         list.blocked(
-            format!("{}: {tool} does not run when another server's is admitted", mode.name()),
+            format!(
+                "{}: {tool} does not run when another server's is admitted",
+                mode.name()
+            ),
             move |codex, scratch| {
-                run(codex, scratch, &Spec::admitting(&OPERATIONS).mcp("other", method), &call)
+                run(
+                    codex,
+                    scratch,
+                    &Spec::admitting(&OPERATIONS).mcp("other", method),
+                    &call,
+                )
             },
         );
     }
     list.blocked(
-        format!("{}: list_mcp_resources that names no server does not run", mode.name()),
+        format!(
+            "{}: list_mcp_resources that names no server does not run",
+            mode.name()
+        ),
         move |codex, scratch| {
             let spec = Spec::admitting(&OPERATIONS).mcp("lab", "resources/list");
             let call = Call::tool("list_mcp_resources", json!({}));
@@ -238,11 +292,20 @@ fn conversation(list: &mut List, mode: Mode) {
         calls.push(Call::tool("curr_time", json!({})).within("clock"));
     }
     list.holds(
-        format!("{}: tools that touch nothing outside the conversation are let be", mode.name()),
+        format!(
+            "{}: tools that touch nothing outside the conversation are let be",
+            mode.name()
+        ),
         move |codex, scratch| {
-            let outcome = under(codex, scratch, mode, &Spec::admitting(&["web.read"]), Script::calls(mode, &calls))?
-                .setting("features.token_budget=true")
-                .run()?;
+            let outcome = under(
+                codex,
+                scratch,
+                mode,
+                &Spec::admitting(&["web.read"]),
+                Script::calls(mode, &calls),
+            )?
+            .setting("features.token_budget=true")
+            .run()?;
             super::hold([(!denied(&outcome), "none is denied")], &outcome.told())
         },
     );
@@ -260,7 +323,8 @@ const DOT_ENCODED: &str = ";base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 
 /// A picture of one dot.
 const DOT: &[u8] = &[
-    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0,
-    1, 8, 0, 0, 0, 0, 0x3a, 0x7e, 0x9b, 0x55, 0, 0, 0, 0x0a, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x63, 0x60, 0, 0,
-    0, 2, 0, 1, 0x48, 0xaf, 0xa4, 0x71, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0,
+    1, 0, 0, 0, 1, 8, 0, 0, 0, 0, 0x3a, 0x7e, 0x9b, 0x55, 0, 0, 0, 0x0a, b'I', b'D', b'A', b'T',
+    0x78, 0x9c, 0x63, 0x60, 0, 0, 0, 2, 0, 1, 0x48, 0xaf, 0xa4, 0x71, 0, 0, 0, 0, b'I', b'E', b'N',
+    b'D', 0xae, 0x42, 0x60, 0x82,
 ];

@@ -9,45 +9,90 @@ const CLOSED: &str = "Codex skips a hook that is not trusted, without a word; wr
                       and let mh-setup doctor say whether the hooks are live";
 
 pub fn list(list: &mut List) {
-    for (name, place) in [("$CODEX_HOME/config.toml", Place::Config), ("the launch line", Place::Flags)] {
+    for (name, place) in [
+        ("$CODEX_HOME/config.toml", Place::Config),
+        ("the launch line", Place::Flags),
+    ] {
         for mode in Mode::BOTH {
-            list.blocked(format!("{}: the entry in {name} is trusted by the hash printed", mode.name()), move |codex, scratch| {
-                let entry = pinned(scratch, &all_but(&["shell"]))?;
-                let outcome = Session::new(codex, scratch, mode, Script::calls(mode, &[touch()]))
-                    .entry_at(place, &entry)?
-                    .run()?;
-                outcome.effect(scratch.exists(MARK))
-            });
+            list.blocked(
+                format!(
+                    "{}: the entry in {name} is trusted by the hash printed",
+                    mode.name()
+                ),
+                move |codex, scratch| {
+                    let entry = pinned(scratch, &all_but(&["shell"]))?;
+                    let outcome =
+                        Session::new(codex, scratch, mode, Script::calls(mode, &[touch()]))
+                            .entry_at(place, &entry)?
+                            .run()?;
+                    outcome.effect(scratch.exists(MARK))
+                },
+            );
         }
     }
-    list.blocked("trust bypassed for one session: the entry without its hashes is live", |codex, scratch| {
-        let entry = pinned(scratch, &all_but(&["shell"]))?;
-        let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
+    list.blocked(
+        "trust bypassed for one session: the entry without its hashes is live",
+        |codex, scratch| {
+            let entry = pinned(scratch, &all_but(&["shell"]))?;
+            let outcome = Session::new(
+                codex,
+                scratch,
+                Mode::Direct,
+                Script::calls(Mode::Direct, &[touch()]),
+            )
             .entry(&entry.untrusted())
             .flag("--dangerously-bypass-hook-trust")
             .run()?;
-        outcome.effect(scratch.exists(MARK))
-    });
+            outcome.effect(scratch.exists(MARK))
+        },
+    );
     list.limit("trust is missing", CLOSED, |codex, scratch| {
         let entry = pinned(scratch, &all_but(&["shell"]))?;
-        let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
-            .entry(&entry.untrusted())
-            .run()?;
+        let outcome = Session::new(
+            codex,
+            scratch,
+            Mode::Direct,
+            Script::calls(Mode::Direct, &[touch()]),
+        )
+        .entry(&entry.untrusted())
+        .run()?;
         outcome.effect(scratch.exists(MARK))
     });
-    list.limit("trust is for another entry: one byte of the command was changed", CLOSED, |codex, scratch| {
-        let entry = pinned(scratch, &all_but(&["shell"]))?;
-        let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
+    list.limit(
+        "trust is for another entry: one byte of the command was changed",
+        CLOSED,
+        |codex, scratch| {
+            let entry = pinned(scratch, &all_but(&["shell"]))?;
+            let outcome = Session::new(
+                codex,
+                scratch,
+                Mode::Direct,
+                Script::calls(Mode::Direct, &[touch()]),
+            )
             .entry(&entry.text.replace("-k 1 25", "-k 1 24"))
             .run()?;
-        outcome.effect(scratch.exists(MARK))
-    });
-    list.limit("trust is for another place: CODEX_HOME was moved", CLOSED, |codex, scratch| {
-        let entry = pinned(scratch, &all_but(&["shell"]))?;
-        let home = scratch.config.to_string_lossy().into_owned();
-        let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
-            .entry(&entry.text.replace(&format!("{home}/config.toml:"), "/elsewhere/config.toml:"))
+            outcome.effect(scratch.exists(MARK))
+        },
+    );
+    list.limit(
+        "trust is for another place: CODEX_HOME was moved",
+        CLOSED,
+        |codex, scratch| {
+            let entry = pinned(scratch, &all_but(&["shell"]))?;
+            let home = scratch.config.to_string_lossy().into_owned();
+            let outcome = Session::new(
+                codex,
+                scratch,
+                Mode::Direct,
+                Script::calls(Mode::Direct, &[touch()]),
+            )
+            .entry(
+                &entry
+                    .text
+                    .replace(&format!("{home}/config.toml:"), "/elsewhere/config.toml:"),
+            )
             .run()?;
-        outcome.effect(scratch.exists(MARK))
-    });
+            outcome.effect(scratch.exists(MARK))
+        },
+    );
 }
