@@ -42,19 +42,22 @@ impl Entry {
         self.table.get("hooks")?.get("state")?.as_table()
     }
 
-    /// The command that every event of the entry runs.
-    pub fn command(&self) -> Result<String, String> {
-        self.hooks()
-            .find_map(|(_, groups)| {
-                groups
-                    .get(0)?
-                    .get("hooks")?
-                    .get(0)?
-                    .get("command")?
-                    .as_str()
-            })
-            .map(str::to_string)
-            .ok_or_else(|| "the entry has no command".into())
+    /// The entry whose hook is given no flags: settings come from the environment. Not
+    /// trusted by the hashes printed.
+    pub fn without_flags(&self) -> Result<String, String> {
+        let mut text = String::new();
+        for line in self.text.split_inclusive('\n') {
+            match line.split_once("/mh-hook-codex'") {
+                Some((head, tail)) if line.starts_with("command") => {
+                    let at = tail.find(" ||").ok_or("the entry has no guard line")?;
+                    text.push_str(head);
+                    text.push_str("/mh-hook-codex'");
+                    text.push_str(&tail[at..]);
+                }
+                _ => text.push_str(line),
+            }
+        }
+        Ok(text)
     }
 
     /// As `-c` arguments. The trust of a handler does not depend on where it stands, its

@@ -145,8 +145,6 @@ pub enum Say {
     Call(Call),
     Code(String),
     Message(String),
-    /// An output item as it is.
-    Item(Value),
     /// Made when its turn comes, from all the tool outputs that the model was given.
     Late(Late),
 }
@@ -169,7 +167,6 @@ impl Say {
             Say::Message(text) => json!({
                 "type": "message", "id": format!("item-{id}"), "role": "assistant",
                 "content": [{"type": "output_text", "text": text, "annotations": []}]}),
-            Say::Item(item) => item.clone(),
             Say::Late(make) => make(outputs).item(id, outputs),
         }
     }

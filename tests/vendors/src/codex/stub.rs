@@ -14,7 +14,6 @@ pub struct Asked {
     pub thread: String,
     /// Which of the script's parts answered it: `main`, or a marker, or nothing.
     pub part: String,
-    pub turn: usize,
     pub body: Value,
 }
 
@@ -91,7 +90,6 @@ fn respond(request: &Request, script: &Script, state: &Mutex<State>) -> Response
         state.asked.push(Asked {
             thread,
             part: part.clone(),
-            turn: now,
             body: body.clone(),
         });
         (part, now, state.asked.len())

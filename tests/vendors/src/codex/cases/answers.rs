@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{
     List, MARK, OPERATIONS, adds, all_but, denied, hold, one, pinned, place, printed, touch, under,
 };
+use crate::case::Want;
 use crate::codex::script::{Call, Mode, Say, Script};
 use crate::codex::session::{Session, quoted};
 use crate::entry::Ask;
@@ -373,22 +374,38 @@ fn sessions(list: &mut List) {
         },
     );
     list.ran("no frame in force: the hook abstains", |codex, scratch| {
-        let ask = Ask {
-            frame: None,
-            digest: None,
-            policy: "frame",
-            audit: None,
-            more: Vec::new(),
-        };
-        let entry = printed(scratch, &ask)?;
+        let entry = pinned(scratch, &Spec::admitting(&["web.read"]))?;
         let outcome = Session::new(
             codex,
             scratch,
             Mode::Direct,
             Script::calls(Mode::Direct, &[touch()]),
         )
-        .entry(&entry.text)
+        .entry(&entry.without_flags()?)
+        .flag("--dangerously-bypass-hook-trust")
         .run()?;
         outcome.effect(scratch.exists(MARK))
     });
+    for (admitted, want) in [("shell", Want::Ran), ("web.read", Want::Blocked)] {
+        list.add(
+            format!("the environment alone names a frame that admits {admitted}, and it holds"),
+            want,
+            move |codex, scratch| {
+                let frame = Spec::admitting(&[admitted]).seal(scratch, "frame.json")?;
+                let entry = printed(scratch, &Ask::pinned(&frame))?;
+                let outcome = Session::new(
+                    codex,
+                    scratch,
+                    Mode::Direct,
+                    Script::calls(Mode::Direct, &[touch()]),
+                )
+                .entry(&entry.without_flags()?)
+                .flag("--dangerously-bypass-hook-trust")
+                .env("MH_FRAME", &frame.path.to_string_lossy())
+                .env("MH_FRAME_DIGEST", &frame.digest)
+                .run()?;
+                outcome.effect(scratch.exists(MARK))
+            },
+        );
+    }
 }

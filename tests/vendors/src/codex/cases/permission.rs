@@ -11,6 +11,8 @@ use crate::entry::Ask;
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
+type Making = fn() -> Call;
+
 const SANDBOXED: &[&str] = &["-s", "workspace-write"];
 
 pub fn list(list: &mut List) {
@@ -157,7 +159,7 @@ fn reviewed(codex: &Codex, scratch: &Scratch, says: &str, spec: &Spec) -> Result
 
 /// With a person who can be asked, by the app-server.
 fn people(list: &mut List) {
-    let rows: [(&str, fn() -> Call, bool); 2] = [
+    let rows: [(&str, Making, bool); 2] = [
         ("shell's way out of the sandbox", escalated, true),
         ("patch in a read-only sandbox", || adds(MARK), false),
     ];
