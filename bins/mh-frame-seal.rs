@@ -1,0 +1,7 @@
+//! Seals frames.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    metaharness::program::seal(std::env::args_os().skip(1))
+}

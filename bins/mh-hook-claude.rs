@@ -1,0 +1,7 @@
+//! The hook that Claude Code runs for each tool call.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    metaharness::program::hook::<metaharness::vendor::claude::Claude>(std::env::args_os().skip(1))
+}

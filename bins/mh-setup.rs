@@ -1,0 +1,7 @@
+//! Puts the hooks into a vendor's configuration.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    metaharness::program::setup(std::env::args_os().skip(1))
+}

@@ -1,0 +1,90 @@
+//! What a document may say and a minter may not: valid everywhere, and surely a mistake.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{Frame, Operation, mcp};
+
+/// Something that every reader takes and that is no doubt meant otherwise. `mh-frame-seal`
+/// refuses to mint it, `mh-frame-verify` warns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    /// Attempts are counted from 1.
+    AttemptZero,
+    /// A workflow without a name.
+    NoWorkflowId,
+    /// `step.workflow` names another workflow than `workflow.id`.
+    OtherWorkflow {
+        /// The one the step names.
+        step: String,
+        /// The one the frame is of.
+        workflow: String,
+    },
+    /// `step.state` names another state than `node.id`.
+    OtherState {
+        /// The one the step names.
+        step: String,
+        /// The one the frame is of.
+        node: String,
+    },
+    /// A vendor's rendering of this pair is also that of another one.
+    AmbiguousMcp {
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+        /// What both render to.
+        rendered: String,
+    },
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::AttemptZero => f.write_str("`step.attempt` is 0; attempts are counted from 1"),
+            Doubt::NoWorkflowId => f.write_str("`workflow.id` is empty"),
+            Doubt::OtherWorkflow { step, workflow } => {
+                write!(f, "`step.workflow` is {step:?}, but `workflow.id` is {workflow:?}")
+            }
+            Doubt::OtherState { step, node } => write!(f, "`step.state` is {step:?}, but `node.id` is {node:?}"),
+            Doubt::AmbiguousMcp { server, tool, rendered } => write!(
+                f,
+                "mcp.call {server:?}/{tool:?} reaches a vendor's hook as `{rendered}`, which another pair of server \
+                 and tool can read as well; rename the server or the tool"
+            ),
+        }
+    }
+}
+
+/// Everything doubtful in this frame.
+pub fn doubts(frame: &Frame) -> Vec<Doubt> {
+    let mut found = Vec::new();
+    if frame.step.attempt == 0 {
+        found.push(Doubt::AttemptZero);
+    }
+    if frame.workflow.id.is_empty() {
+        found.push(Doubt::NoWorkflowId);
+    }
+    if frame.step.workflow != frame.workflow.id {
+        found.push(Doubt::OtherWorkflow { step: frame.step.workflow.clone(), workflow: frame.workflow.id.clone() });
+    }
+    if frame.step.state != frame.node.id {
+        found.push(Doubt::OtherState { step: frame.step.state.clone(), node: frame.node.id.clone() });
+    }
+    let pairs = frame.operations.iter().filter_map(|operation| match operation {
+        Operation::McpCall { server, tool } => {
+            Some((server, tool, mcp::join(&mcp::narrow(server), &mcp::narrow(tool))))
+        }
+        _ => None,
+    });
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, _, rendered) in pairs.clone() {
+        *seen.entry(rendered).or_default() += 1;
+    }
+    for (server, tool, rendered) in pairs {
+        if mcp::splits(&rendered).count() != 1 || seen.get(&rendered).is_some_and(|count| *count > 1) {
+            found.push(Doubt::AmbiguousMcp { server: server.clone(), tool: tool.clone(), rendered });
+        }
+    }
+    found
+}

@@ -1,0 +1,113 @@
+//! The closed vocabulary of operations.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// One neutral operation. Vendors' tool names stand in the vendors' rooms.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// `dir.list`
+    DirList,
+    /// `file.edit`
+    FileEdit,
+    /// `file.read`
+    FileRead,
+    /// `file.write`
+    FileWrite,
+    /// `mcp.call`, one tool of one server.
+    McpCall {
+        /// The server's own name, not as a vendor renders it.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+    },
+    /// `search`
+    Search,
+    /// `shell`
+    Shell,
+    /// `skill.load`
+    SkillLoad,
+    /// `subagent.spawn`
+    SubagentSpawn,
+    /// `task.todo`
+    TaskTodo,
+    /// `web.read`
+    WebRead,
+}
+
+/// The ten operations without parameters.
+pub const BARE_OPERATIONS: [Operation; 10] = [
+    Operation::DirList,
+    Operation::FileEdit,
+    Operation::FileRead,
+    Operation::FileWrite,
+    Operation::Search,
+    Operation::Shell,
+    Operation::SkillLoad,
+    Operation::SubagentSpawn,
+    Operation::TaskTodo,
+    Operation::WebRead,
+];
+
+impl Operation {
+    /// The name in the vocabulary.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::DirList => "dir.list",
+            Operation::FileEdit => "file.edit",
+            Operation::FileRead => "file.read",
+            Operation::FileWrite => "file.write",
+            Operation::McpCall { .. } => "mcp.call",
+            Operation::Search => "search",
+            Operation::Shell => "shell",
+            Operation::SkillLoad => "skill.load",
+            Operation::SubagentSpawn => "subagent.spawn",
+            Operation::TaskTodo => "task.todo",
+            Operation::WebRead => "web.read",
+        }
+    }
+
+    /// The operation without parameters that has this name, spelled exactly so.
+    pub fn bare(name: &str) -> Option<Operation> {
+        BARE_OPERATIONS.into_iter().find(|operation| operation.name() == name)
+    }
+
+    /// The operation as a person writes it in one word: `file.read`, or `mcp.call:SERVER/TOOL`.
+    /// The server ends at the first slash.
+    pub fn from_word(word: &str) -> Option<Operation> {
+        match word.strip_prefix("mcp.call:").and_then(|pair| pair.split_once('/')) {
+            Some((server, tool)) => Some(Operation::McpCall { server: server.into(), tool: tool.into() }),
+            None => Operation::bare(word),
+        }
+    }
+
+    /// What the canonical order compares, bytewise and in this order. Spelled out, so that the
+    /// order of the variants above is of no consequence.
+    fn triple(&self) -> (&str, &str, &str) {
+        match self {
+            Operation::McpCall { server, tool } => (self.name(), server, tool),
+            _ => (self.name(), "", ""),
+        }
+    }
+}
+
+impl Ord for Operation {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.triple().cmp(&other.triple())
+    }
+}
+
+impl PartialOrd for Operation {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operation::McpCall { server, tool } => write!(f, "mcp.call {server}/{tool}"),
+            _ => f.write_str(self.name()),
+        }
+    }
+}

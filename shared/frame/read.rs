@@ -1,0 +1,459 @@
+//! From bytes to a [`Frame`]: the shape rules.
+//!
+//! The order of refusals is a contract across implementations: JSON, then the tag, then the
+//! shape. So a fault of shape is remembered and reading goes on, since a fault of syntax or of
+//! the tag further on comes first.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::{Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow};
+use crate::json::{Fault, Key, Kind, Reader};
+
+/// A document that is one JSON object, with whatever it says of itself.
+#[derive(Debug)]
+pub struct Document {
+    /// What `format` holds.
+    pub tag: Tag,
+    /// The value, or the first thing that is wrong with its shape.
+    pub frame: Result<Frame, Misshapen>,
+    /// What `digest` holds; `None` where there is no such key.
+    pub digest: Option<String>,
+}
+
+/// What stands in `format`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tag {
+    /// There is no such key.
+    Absent,
+    /// A string.
+    Text(String),
+    /// Something that is no string.
+    Other(Kind),
+}
+
+/// What is wrong with the shape of a document, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misshapen {
+    /// Offset of the value or key.
+    pub at: usize,
+    /// What is wrong with it, naming the key.
+    pub what: String,
+}
+
+impl fmt::Display for Misshapen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.at, self.what)
+    }
+}
+
+/// Read one document.
+///
+/// # Errors
+/// The bytes are no JSON document, or it is not an object. Everything else is in the
+/// [`Document`].
+pub fn read(bytes: &[u8]) -> Result<Document, Fault> {
+    let mut form = Form { reader: Reader::new(bytes)?, wrong: None };
+    match form.reader.kind()? {
+        Kind::Object => {}
+        kind => {
+            let at = form.reader.offset();
+            form.reader.skip()?;
+            form.reader.end()?;
+            return Err(Fault { at, what: format!("a frame is an object, and this is {}", kind.noun()).into() });
+        }
+    }
+    let (tag, frame, digest) = form.document()?;
+    form.reader.end()?;
+    let twice = form.reader.duplicate().map(|twice| Misshapen {
+        at: twice.at,
+        what: format!("the key `{}` stands twice in one object", twice.key.escape_debug()),
+    });
+    Ok(Document { tag, frame: twice.or(form.wrong).map_or(Ok(frame), Err), digest })
+}
+
+/// Where a value stands, put into words only when something is wrong with it.
+#[derive(Clone, Copy)]
+struct Place {
+    list: &'static str,
+    index: Option<usize>,
+    field: &'static str,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.list)?;
+        if let Some(index) = self.index {
+            write!(f, "[{index}]")?;
+        }
+        f.write_str(self.field)
+    }
+}
+
+impl From<&'static str> for Place {
+    fn from(list: &'static str) -> Self {
+        Place { list, index: None, field: "" }
+    }
+}
+
+impl Place {
+    fn item(self, index: usize) -> Place {
+        Place { index: Some(index), ..self }
+    }
+
+    fn dot(self, field: &'static str) -> Place {
+        Place { field, ..self }
+    }
+}
+
+struct Form<'a> {
+    reader: Reader<'a>,
+    wrong: Option<Misshapen>,
+}
+
+type Read<T> = Result<T, Fault>;
+
+impl Form<'_> {
+    fn document(&mut self) -> Read<(Tag, Frame, Option<String>)> {
+        let at = self.reader.offset();
+        let (mut tag, mut digest) = (Tag::Absent, None);
+        let (mut workflow, mut node, mut step, mut prior) = (None, None, None, None);
+        let (mut obligations, mut reaching, mut next, mut handoff) = (None, None, None, None);
+        let (mut operations, mut scope, mut entities) = (None, None, None);
+        self.reader.enter_object()?;
+        while let Some(key) = self.reader.next_key()? {
+            match &*key.name {
+                "format" => tag = self.tag()?,
+                "digest" => digest = Some(self.text("digest".into())?),
+                "workflow" => workflow = Some(self.workflow()?),
+                "node" => node = Some(self.node("node".into())?),
+                "step" => step = Some(self.step()?),
+                "prior" => prior = Some(self.list("prior".into(), Self::prior)?),
+                "obligations" => obligations = Some(self.list("obligations".into(), Self::obligation)?),
+                "reaching" => reaching = Some(self.list("reaching".into(), Self::obligation)?),
+                "next" => next = Some(self.list("next".into(), Self::node)?),
+                "handoff" => handoff = Some(self.handoff()?),
+                "operations" => operations = Some(self.operations("operations".into())?),
+                "subjects" => scope = Some(self.scope()?),
+                "entities" => entities = self.entities()?,
+                _ => self.unknown(&key, "the frame")?,
+            }
+        }
+        let frame = Frame {
+            workflow: self.needed(workflow, "workflow", at),
+            node: self.needed(node, "node", at),
+            step: self.needed(step, "step", at),
+            prior: self.needed(prior, "prior", at),
+            obligations: self.needed(obligations, "obligations", at),
+            reaching: self.needed(reaching, "reaching", at),
+            next: self.needed(next, "next", at),
+            handoff: self.needed(handoff, "handoff", at),
+            operations: self.needed(operations, "operations", at),
+            scope: scope.unwrap_or_default(),
+            entities,
+        };
+        Ok((tag, frame, digest))
+    }
+
+    fn tag(&mut self) -> Read<Tag> {
+        Ok(match self.reader.kind()? {
+            Kind::String => Tag::Text(self.reader.string()?.into_owned()),
+            kind => {
+                self.reader.skip()?;
+                Tag::Other(kind)
+            }
+        })
+    }
+
+    fn workflow(&mut self) -> Read<Workflow> {
+        let at = self.reader.offset();
+        let (mut id, mut version) = (None, None);
+        if self.enter_object("workflow".into())? {
+            while let Some(key) = self.reader.next_key()? {
+                match &*key.name {
+                    "id" => id = Some(self.text("workflow.id".into())?),
+                    "version" => version = Some(self.text("workflow.version".into())?),
+                    _ => self.unknown(&key, "workflow")?,
+                }
+            }
+        }
+        Ok(Workflow { id: self.needed(id, "workflow.id", at), version: self.needed(version, "workflow.version", at) })
+    }
+
+    fn node(&mut self, place: Place) -> Read<Node> {
+        let at = self.reader.offset();
+        let mut id = None;
+        if self.enter_object(place)? {
+            while let Some(key) = self.reader.next_key()? {
+                match &*key.name {
+                    "id" => id = Some(self.text(place.dot(".id"))?),
+                    _ => self.unknown(&key, place)?,
+                }
+            }
+        }
+        Ok(Node { id: self.needed(id, place.dot(".id"), at) })
+    }
+
+    fn step(&mut self) -> Read<Step> {
+        let at = self.reader.offset();
+        let (mut workflow, mut state, mut index, mut attempt) = (None, None, None, None);
+        if self.enter_object("step".into())? {
+            while let Some(key) = self.reader.next_key()? {
+                match &*key.name {
+                    "workflow" => workflow = Some(self.text("step.workflow".into())?),
+                    "state" => state = Some(self.text("step.state".into())?),
+                    "index" => index = Some(self.integer("step.index")?),
+                    "attempt" => attempt = Some(self.integer("step.attempt")?),
+                    _ => self.unknown(&key, "step")?,
+                }
+            }
+        }
+        Ok(Step {
+            workflow: self.needed(workflow, "step.workflow", at),
+            state: self.needed(state, "step.state", at),
+            index: self.needed(index, "step.index", at),
+            attempt: self.needed(attempt, "step.attempt", at),
+        })
+    }
+
+    fn prior(&mut self, place: Place) -> Read<Prior> {
+        let (text, source) = self.line(place, "source", ".source")?;
+        Ok(Prior { text, source })
+    }
+
+    fn obligation(&mut self, place: Place) -> Read<Obligation> {
+        let (text, asked_by) = self.line(place, "asked_by", ".asked_by")?;
+        Ok(Obligation { text, asked_by })
+    }
+
+    /// A text with the document it comes from.
+    fn line(&mut self, place: Place, origin: &str, dotted: &'static str) -> Read<(String, Option<String>)> {
+        let at = self.reader.offset();
+        let (mut text, mut from) = (None, None);
+        if self.enter_object(place)? {
+            while let Some(key) = self.reader.next_key()? {
+                match &*key.name {
+                    "text" => text = Some(self.text(place.dot(".text"))?),
+                    name if name == origin => from = self.nullable(place.dot(dotted))?,
+                    _ => self.unknown(&key, place)?,
+                }
+            }
+        }
+        Ok((self.needed(text, place.dot(".text"), at), from))
+    }
+
+    fn handoff(&mut self) -> Read<Handoff> {
+        let at = self.reader.offset();
+        let (mut kind_of, mut name, mut kind, mut schema) = (None, None, None, None);
+        let mut keys = Vec::new();
+        if self.enter_object("handoff".into())? {
+            while let Some(key) = self.reader.next_key()? {
+                match &*key.name {
+                    "handoff" => kind_of = Some((self.reader.offset(), self.text("handoff.handoff".into())?)),
+                    "name" => name = Some(self.text("handoff.name".into())?),
+                    "kind" => kind = self.nullable("handoff.kind".into())?,
+                    "schema" => schema = Some(self.text("handoff.schema".into())?),
+                    _ => self.unknown(&key, "handoff")?,
+                }
+                keys.push(key);
+            }
+        }
+        let (said_at, said) = self.needed(kind_of, "handoff.handoff", at);
+        let (handoff, takes): (Handoff, &[&str]) = match &*said {
+            "none" => (Handoff::None, &[]),
+            "artifact" => (Handoff::Artifact { name: self.needed(name, "handoff.name", at), kind }, &["name", "kind"]),
+            "structured_answer" => {
+                (Handoff::StructuredAnswer { schema: self.needed(schema, "handoff.schema", at) }, &["schema"])
+            }
+            other => {
+                let other = other.escape_debug();
+                self.wrong(
+                    said_at,
+                    format!("`handoff.handoff` is `{other}`, which is none of none, artifact, structured_answer"),
+                );
+                return Ok(Handoff::None);
+            }
+        };
+        for key in keys.iter().filter(|key| key.name != "handoff" && !takes.contains(&&*key.name)) {
+            self.wrong(key.at, format!("a handoff of `{said}` has no key `{}`", key.name.escape_debug()));
+        }
+        Ok(handoff)
+    }
+
+    fn operations(&mut self, place: Place) -> Read<BTreeSet<Operation>> {
+        Ok(self.list(place, Self::operation)?.into_iter().flatten().collect())
+    }
+
+    fn operation(&mut self, place: Place) -> Read<Option<Operation>> {
+        let at = self.reader.offset();
+        let (mut op, mut server, mut tool, mut parameter) = (None, None, None, None);
+        if !self.enter_object(place)? {
+            return Ok(None);
+        }
+        while let Some(key) = self.reader.next_key()? {
+            match &*key.name {
+                "op" => op = Some((self.reader.offset(), self.text(place.dot(".op"))?)),
+                "server" => server = Some(self.text(place.dot(".server"))?),
+                "tool" => tool = Some(self.text(place.dot(".tool"))?),
+                _ => self.unknown(&key, place)?,
+            }
+            if key.name != "op" {
+                parameter.get_or_insert(key);
+            }
+        }
+        let (op_at, name) = self.needed(op, place.dot(".op"), at);
+        if name == "mcp.call" {
+            return Ok(Some(Operation::McpCall {
+                server: self.needed(server, place.dot(".server"), at),
+                tool: self.needed(tool, place.dot(".tool"), at),
+            }));
+        }
+        let bare = Operation::bare(&name);
+        match (&bare, parameter) {
+            (None, _) => {
+                let name = name.escape_debug();
+                self.wrong(op_at, format!("`{}` is `{name}`, which is no operation", place.dot(".op")));
+            }
+            (Some(_), Some(key)) => {
+                self.wrong(key.at, format!("`{place}`: {name} has no key `{}`", key.name.escape_debug()));
+            }
+            (Some(_), None) => {}
+        }
+        Ok(bare)
+    }
+
+    fn scope(&mut self) -> Read<Vec<ScopeRule>> {
+        let mut rules = Vec::new();
+        if self.enter_object("subjects".into())? {
+            while let Some(key) = self.reader.next_key()? {
+                match &*key.name {
+                    "rules" => rules = self.list("subjects.rules".into(), Self::rule)?,
+                    _ => self.unknown(&key, "subjects")?,
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    fn rule(&mut self, place: Place) -> Read<ScopeRule> {
+        let at = self.reader.offset();
+        let (mut subjects, mut operations) = (None, None);
+        if self.enter_object(place)? {
+            while let Some(key) = self.reader.next_key()? {
+                match &*key.name {
+                    "subjects" => subjects = Some(self.list(place.dot(".subjects"), Self::text)?),
+                    "operations" => operations = Some(self.operations(place.dot(".operations"))?),
+                    _ => self.unknown(&key, place)?,
+                }
+            }
+        }
+        Ok(ScopeRule {
+            subjects: self.needed(subjects, place.dot(".subjects"), at),
+            operations: self.needed(operations, place.dot(".operations"), at),
+        })
+    }
+
+    fn entities(&mut self) -> Read<Option<Entities>> {
+        if self.reader.kind()? == Kind::Null {
+            return self.reader.skip().map(|()| None);
+        }
+        let at = self.reader.offset();
+        let (mut source, mut members) = (None, None);
+        if self.enter_object("entities".into())? {
+            while let Some(key) = self.reader.next_key()? {
+                match &*key.name {
+                    "source" => source = Some(self.text("entities.source".into())?),
+                    "members" => members = Some(self.list("entities.members".into(), Self::text)?),
+                    _ => self.unknown(&key, "entities")?,
+                }
+            }
+        }
+        Ok(Some(Entities {
+            source: self.needed(source, "entities.source", at),
+            members: self.needed(members, "entities.members", at),
+        }))
+    }
+
+    fn list<T>(&mut self, place: Place, each: impl Fn(&mut Self, Place) -> Read<T>) -> Read<Vec<T>> {
+        let mut items = Vec::new();
+        if self.is(Kind::Array, place)? {
+            self.reader.enter_array()?;
+            while self.reader.next_item()? {
+                // an inner list keeps the index of the outer one: two are never needed at once
+                let item = if place.index.is_some() { place } else { place.item(items.len()) };
+                items.push(each(self, item)?);
+            }
+        }
+        Ok(items)
+    }
+
+    fn text(&mut self, place: Place) -> Read<String> {
+        Ok(if self.is(Kind::String, place)? { self.reader.string()?.into_owned() } else { String::new() })
+    }
+
+    fn nullable(&mut self, place: Place) -> Read<Option<String>> {
+        match self.reader.kind()? {
+            Kind::Null => self.reader.skip().map(|()| None),
+            _ => self.text(place).map(Some),
+        }
+    }
+
+    fn integer(&mut self, place: &'static str) -> Read<u32> {
+        let at = self.reader.offset();
+        if !self.is(Kind::Number, place.into())? {
+            return Ok(0);
+        }
+        let number = self.reader.number()?;
+        let value = number.as_u32();
+        if value.is_none() {
+            self.wrong(at, format!("`{place}` is {number}, not a whole number from 0 to 4294967295"));
+        }
+        Ok(value.unwrap_or(0))
+    }
+
+    fn enter_object(&mut self, place: Place) -> Read<bool> {
+        let is = self.is(Kind::Object, place)?;
+        if is {
+            self.reader.enter_object()?;
+        }
+        Ok(is)
+    }
+
+    /// Whether the next value is of this kind; one that is not is recorded and passed over.
+    fn is(&mut self, wanted: Kind, place: Place) -> Read<bool> {
+        let found = self.reader.kind()?;
+        if found == wanted {
+            return Ok(true);
+        }
+        let at = self.reader.offset();
+        self.reader.skip()?;
+        self.wrong(at, format!("`{place}` is {}, not {}", found.noun(), wanted.noun()));
+        Ok(false)
+    }
+
+    fn unknown(&mut self, key: &Key<'_>, place: impl fmt::Display) -> Read<()> {
+        let name = shortened(&key.name);
+        self.wrong(key.at, format!("`{name}` is no key of {place}, and would lie outside the seal"));
+        self.reader.skip()
+    }
+
+    fn needed<T: Default>(&mut self, value: Option<T>, place: impl Into<Place>, at: usize) -> T {
+        value.unwrap_or_else(|| {
+            self.wrong(at, format!("`{}` is missing", place.into()));
+            T::default()
+        })
+    }
+
+    fn wrong(&mut self, at: usize, what: String) {
+        self.wrong.get_or_insert(Misshapen { at, what });
+    }
+}
+
+/// A key may be as long as the document; a message may not.
+fn shortened(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &name[..end]).escape_debug().to_string().into(),
+        None => name.escape_debug().to_string().into(),
+    }
+}

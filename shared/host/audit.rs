@@ -1,0 +1,96 @@
+//! The audit file: one JSON line a decision.
+//!
+//! Proof against accident, not against an agent that has a shell: that can append to it too.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use super::file::words;
+
+/// One decision. Names are those of `metaharness.event/1` `tool.decided` where it has one; what is
+/// not known is null. No tool input: it may hold secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// When, by RFC 3339 in UTC.
+    pub at: String,
+    /// `claude` or `codex`.
+    pub vendor: &'static str,
+    /// The event's name.
+    pub event: Option<String>,
+    /// The vendor's session.
+    pub session_id: Option<String>,
+    /// The sub-agent, on its calls.
+    pub agent_id: Option<String>,
+    /// The vendor's id of the call.
+    pub call_id: Option<String>,
+    /// The tool.
+    pub tool: Option<String>,
+    /// The operations that the call needs.
+    pub operations: Vec<String>,
+    /// The decision as it went out.
+    pub decision: Decided,
+    /// Who decided: `frame`, or `adapter` where it did not come to that.
+    pub decided_by: &'static str,
+    /// Where the decision took hold.
+    pub seam: &'static str,
+    /// The digest of the frame in force.
+    pub frame_digest: Option<String>,
+    /// The hook's own time up to here, in microseconds.
+    pub micros: u64,
+}
+
+/// A decision, as the line protocols write it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Decided {
+    /// `allow`, `abstain` or `deny`.
+    pub decision: &'static str,
+    /// Why, where it is a denial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Record {
+    /// Set the time to now. A clock outside the years that RFC 3339 has is put at their edge.
+    pub fn stamp(&mut self) {
+        let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
+        let now = SystemTime::now().clamp(UNIX_EPOCH, last);
+        self.at = humantime::format_rfc3339_millis(now).to_string();
+    }
+}
+
+/// Append a record with a single write. The file is made for its owner alone; a link is not
+/// followed, nothing but a regular file is written to, and nothing is waited for.
+///
+/// A single append is never mixed with another's. A line that a crash cut short is ended first;
+/// where two hooks see the same stump, a blank line is left.
+///
+/// # Errors
+/// Why the line is not there, or not whole.
+pub fn append(path: &Path, record: &Record) -> Result<(), String> {
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
+        Errno::LOOP => "it is a link".into(),
+        error => words(error),
+    })?;
+    let found = fstat(&file).map_err(words)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err("it is not a regular file".into());
+    }
+    let mut line = Vec::new();
+    if let Some(last) = u64::try_from(found.st_size).ok().and_then(|size| size.checked_sub(1)) {
+        let mut byte = [b'\n'];
+        rustix::io::pread(&file, &mut byte, last).map_err(words)?;
+        line.extend((byte != [b'\n']).then_some(b'\n'));
+    }
+    serde_json::to_writer(&mut line, record).map_err(|error| error.to_string())?;
+    line.push(b'\n');
+    match rustix::io::write(&file, &line) {
+        Ok(written) if written == line.len() => Ok(()),
+        Ok(_) => Err("the disk is full, or a limit is reached".into()),
+        Err(error) => Err(words(error)),
+    }
+}

@@ -1,0 +1,75 @@
+//! Writing a file so that at any moment it holds the old bytes or the new.
+
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+
+use super::file::words;
+
+/// Where bytes went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The file itself, behind a link if there was one.
+    pub file: PathBuf,
+    /// Whether a link was followed to it.
+    pub through_link: bool,
+}
+
+/// Write to a file beside the target, sync it, rename it over the target, sync the folder. Mode
+/// bits of a file that is there already are kept. A link is followed to its file if that is the
+/// caller's own.
+///
+/// # Errors
+/// What failed, naming the file. The target is untouched then.
+pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, String> {
+    let name = target.display();
+    let (file, through_link) = behind_link(target)?;
+    let mode = match std::fs::metadata(&file) {
+        Ok(found) if !found.is_file() => {
+            return Err(format!("{name}: it is not a regular file, so it is not replaced"));
+        }
+        Ok(found) => found.permissions().mode() & 0o7777,
+        Err(_) => 0o644,
+    };
+    let exists = file.exists();
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let base = file.file_name().ok_or_else(|| format!("{name}: this names no file"))?.to_string_lossy().into_owned();
+    let beside = folder.join(format!(".{base}.{}.mh-new", std::process::id()));
+    let mut out = fs_err::OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside).map_err(words)?;
+    let written = (|| -> std::io::Result<()> {
+        out.write_all(bytes)?;
+        if exists {
+            // the umask has had its say about `mode` above
+            out.set_permissions(std::fs::Permissions::from_mode(mode))?;
+        }
+        out.sync_all()?;
+        fs_err::rename(&beside, &file)?;
+        fs_err::File::open(folder)?.sync_all()
+    })();
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&beside);
+        words(error)
+    })?;
+    Ok(Written { file, through_link })
+}
+
+/// The file that a path stands for.
+fn behind_link(target: &Path) -> Result<(PathBuf, bool), String> {
+    let name = target.display();
+    let Some(link) = std::fs::symlink_metadata(target).ok().filter(std::fs::Metadata::is_symlink) else {
+        return Ok((target.into(), false));
+    };
+    let file = std::fs::canonicalize(target)
+        .map_err(|error| format!("{name}: it is a link that leads nowhere: {}", words(error)))?;
+    let me = rustix::process::geteuid().as_raw();
+    let owner = std::fs::metadata(&file).map_err(|error| format!("{name}: {}", words(error)))?.uid();
+    if link.uid() != me || owner != me {
+        return Err(format!("{name}: it is a link, and the link or its file {} is not yours", file.display()));
+    }
+    Ok((file, true))
+}

@@ -1,0 +1,54 @@
+//! Reading a file that somebody else names: once, bounded, never waiting.
+
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::io::Errno;
+
+use crate::seal::Refusal;
+
+/// Read a regular file of at most `limit` bytes through one handle, so that what is checked is
+/// what was read. A FIFO, a device or a folder is refused without waiting on it.
+///
+/// # Errors
+/// [`Refusal::Unreadable`] or [`Refusal::TooLarge`].
+pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
+    let unreadable = |error: Errno| Refusal::Unreadable(words(error));
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = open(path, flags, Mode::empty()).map_err(unreadable)?;
+    let found = fstat(&file).map_err(unreadable)?;
+    let kind = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => None,
+        FileType::Directory => Some("a folder"),
+        FileType::Fifo => Some("a named pipe"),
+        FileType::Socket => Some("a socket"),
+        FileType::CharacterDevice | FileType::BlockDevice => Some("a device"),
+        _ => Some("something else"),
+    };
+    if let Some(kind) = kind {
+        return Err(Refusal::Unreadable(format!("it is {kind}, not a regular file")));
+    }
+    let size = usize::try_from(found.st_size).unwrap_or(usize::MAX);
+    if size > limit {
+        return Err(Refusal::TooLarge);
+    }
+    // one byte more than there should be, so that the end is seen without growing
+    let mut bytes = Vec::with_capacity(size + 1);
+    loop {
+        match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(0) => return Ok(bytes),
+            Ok(_) if bytes.len() > limit => return Err(Refusal::TooLarge),
+            Ok(_) if bytes.len() == bytes.capacity() => bytes.reserve(64 * 1024),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(unreadable(error)),
+        }
+    }
+}
+
+/// An error of the system in a few words, without its number.
+pub fn words(error: impl Into<std::io::Error>) -> String {
+    let text = error.into().to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_ascii_lowercase().to_string() + letters.as_str()).unwrap_or_default()
+}

@@ -1,0 +1,37 @@
+//! The process: what comes in, what goes out, and the files in between. The only room that
+//! touches the operating system.
+
+mod audit;
+mod beside;
+mod file;
+mod input;
+mod output;
+mod paths;
+mod setup;
+
+pub use audit::{Decided, Record, append};
+pub use beside::{Written, write_beside};
+pub use file::{read_bounded, words};
+pub use input::{Input, MAX_PAYLOAD, read_stdin};
+pub use output::{deliver, say, tell};
+pub use paths::{Folders, guarded, resolve};
+pub use setup::{DEADLINE, Setup};
+
+/// The end of a process that must never end in any other way: 0, or 2 for "this must not run".
+/// Both vendors take 1, 101 and every signal for leave to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0
+    Answered,
+    /// 2
+    Blocked,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Answered => 0.into(),
+            Exit::Blocked => 2.into(),
+        }
+    }
+}

@@ -1,0 +1,661 @@
+//! The reader: pull one value after another out of a document, without building a tree.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+
+/// Nested arrays and objects that are still read; one more is refused. The public
+/// reference reads with serde, whose limit this is.
+pub const MAX_DEPTH: usize = 127;
+
+/// Up to this many keys of one object are compared as they come; more are sorted at its end.
+const FEW_KEYS: usize = 16;
+
+/// Why bytes are not a JSON document, and at which of them that shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Offset of the byte, counted from 0.
+    pub at: usize,
+    /// What is wrong there.
+    pub what: Cow<'static, str>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.at, self.what)
+    }
+}
+
+/// A key that stands twice in one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duplicate {
+    /// Offset of the second of the two.
+    pub at: usize,
+    /// The key, escapes resolved.
+    pub key: String,
+}
+
+/// The six kinds of value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+    /// `"…"`
+    String,
+    /// Any number.
+    Number,
+    /// `true` or `false`
+    Bool,
+    /// `null`
+    Null,
+}
+
+impl Kind {
+    /// The kind with its article, for messages.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Kind::Object => "an object",
+            Kind::Array => "an array",
+            Kind::String => "a string",
+            Kind::Number => "a number",
+            Kind::Bool => "a boolean",
+            Kind::Null => "null",
+        }
+    }
+}
+
+/// A key of the object that is being read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key<'a> {
+    /// Offset of its opening quote.
+    pub at: usize,
+    /// The key, escapes resolved.
+    pub name: Cow<'a, str>,
+}
+
+/// A number as it is spelled in the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Number<'a>(&'a str);
+
+impl Number<'_> {
+    /// The number, if it is spelled as a plain decimal integer within `u32`: `2` is, `2.0`,
+    /// `2e0` and `-0` are not.
+    pub fn as_u32(self) -> Option<u32> {
+        self.0.bytes().all(|b| b.is_ascii_digit()).then(|| self.0.parse().ok()).flatten()
+    }
+}
+
+impl fmt::Display for Number<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// A string between its quotes, by offset: 12 bytes, since a document can hold millions of keys.
+#[derive(Clone, Copy)]
+struct Span {
+    start: u32,
+    end: u32,
+    escaped: bool,
+}
+
+struct Level {
+    first_key: usize,
+    fresh: bool,
+}
+
+/// Reads one document from front to back.
+///
+/// Every value must be consumed by exactly one call: [`Reader::string`], [`Reader::number`],
+/// [`Reader::skip`], or an `enter_…` followed by its `next_…` until that says it is over.
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    levels: Vec<Level>,
+    keys: Vec<Span>,
+    duplicate: Option<Duplicate>,
+}
+
+impl<'a> Reader<'a> {
+    /// Start on a document.
+    ///
+    /// # Errors
+    /// Nothing in it but white space, a byte order mark, UTF-16, bytes that are not UTF-8, or
+    /// more than 4 GiB.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, Fault> {
+        let text = decode(bytes)?;
+        let mut reader = Reader { text, at: 0, levels: Vec::new(), keys: Vec::new(), duplicate: None };
+        reader.blank();
+        if reader.at == text.len() {
+            let what = if bytes.is_empty() { "it is empty" } else { "there is nothing but white space in it" };
+            return Err(fault(0, what));
+        }
+        Ok(reader)
+    }
+
+    /// The first key found twice in one object, so far.
+    pub fn duplicate(&self) -> Option<&Duplicate> {
+        self.duplicate.as_ref()
+    }
+
+    /// Offset of the next value.
+    pub fn offset(&mut self) -> usize {
+        self.blank();
+        self.at
+    }
+
+    /// The text between two offsets that came from [`Reader::offset`].
+    pub fn slice(&self, from: usize, to: usize) -> &'a str {
+        self.text.get(from..to).unwrap_or_default()
+    }
+
+    /// Where the value just read ended.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The kind of the next value, which stays unread.
+    ///
+    /// # Errors
+    /// There is no value here.
+    pub fn kind(&mut self) -> Result<Kind, Fault> {
+        self.blank();
+        Ok(match self.peek() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') => Kind::Null,
+            Some(b'-' | b'0'..=b'9') => Kind::Number,
+            _ => return Err(self.unexpected("a value")),
+        })
+    }
+
+    /// Go into the object that comes next.
+    ///
+    /// # Errors
+    /// It is none, or lies too deep.
+    pub fn enter_object(&mut self) -> Result<(), Fault> {
+        self.enter(b'{', "an object")
+    }
+
+    /// Go into the array that comes next.
+    ///
+    /// # Errors
+    /// It is none, or lies too deep.
+    pub fn enter_array(&mut self) -> Result<(), Fault> {
+        self.enter(b'[', "an array")
+    }
+
+    /// The next key of the object that was entered last; `None` closes it.
+    ///
+    /// # Errors
+    /// Neither a key nor the end of the object is there.
+    pub fn next_key(&mut self) -> Result<Option<Key<'a>>, Fault> {
+        Ok(self.next_span()?.map(|span| Key { at: span.start as usize - 1, name: self.resolve(span) }))
+    }
+
+    /// Whether the array that was entered last has a further element; `false` closes it.
+    ///
+    /// # Errors
+    /// Neither an element nor the end of the array is there.
+    pub fn next_item(&mut self) -> Result<bool, Fault> {
+        if !self.more(b']', "an array")? {
+            self.levels.pop();
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// The string that comes next, escapes resolved.
+    ///
+    /// # Errors
+    /// It is none, or not well formed.
+    pub fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+        self.blank();
+        let span = self.span()?;
+        Ok(self.resolve(span))
+    }
+
+    /// The number that comes next.
+    ///
+    /// # Errors
+    /// It is none, not well formed, or beyond what a double can hold.
+    pub fn number(&mut self) -> Result<Number<'a>, Fault> {
+        self.blank();
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.peek() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits(),
+            _ => return Err(self.unexpected("a digit")),
+        }
+        let mut exponent = false;
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.some_digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            exponent = true;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.some_digits()?;
+        }
+        let text = self.slice(start, self.at);
+        // 300 digits are below the greatest double whatever they are
+        if (exponent || text.len() > 300) && text.parse::<f64>().is_ok_and(f64::is_infinite) {
+            return Err(fault(start, "number out of range"));
+        }
+        Ok(Number(text))
+    }
+
+    /// Pass over the next value, reading all of it as strictly as if it were wanted.
+    ///
+    /// # Errors
+    /// It is not well formed.
+    pub fn skip(&mut self) -> Result<(), Fault> {
+        match self.kind()? {
+            Kind::String => self.span().map(drop),
+            Kind::Number => self.number().map(drop),
+            Kind::Bool if self.peek() == Some(b't') => self.word("true"),
+            Kind::Bool => self.word("false"),
+            Kind::Null => self.word("null"),
+            Kind::Array => {
+                self.enter_array()?;
+                while self.next_item()? {
+                    self.skip()?;
+                }
+                Ok(())
+            }
+            Kind::Object => {
+                self.enter_object()?;
+                while self.next_span()?.is_some() {
+                    self.skip()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Say that the document is over.
+    ///
+    /// # Errors
+    /// Something other than white space follows.
+    pub fn end(&mut self) -> Result<(), Fault> {
+        self.blank();
+        if self.at == self.text.len() {
+            return Ok(());
+        }
+        Err(fault(self.at, "there are bytes after the end of the document"))
+    }
+
+    fn enter(&mut self, open: u8, noun: &'static str) -> Result<(), Fault> {
+        self.blank();
+        if self.peek() != Some(open) {
+            return Err(self.unexpected(noun));
+        }
+        if self.levels.len() == MAX_DEPTH {
+            return Err(fault(self.at, "nested more than 127 levels deep"));
+        }
+        self.at += 1;
+        self.levels.push(Level { first_key: self.keys.len(), fresh: true });
+        Ok(())
+    }
+
+    /// Whether the innermost level goes on: eats the comma or the closing bracket.
+    fn more(&mut self, close: u8, noun: &'static str) -> Result<bool, Fault> {
+        self.blank();
+        let next = self.peek();
+        let Some(level) = self.levels.last_mut() else { return Err(fault(self.at, "nothing was entered")) };
+        let fresh = std::mem::replace(&mut level.fresh, false);
+        if next == Some(close) {
+            self.at += 1;
+            return Ok(false);
+        }
+        if fresh {
+            return Ok(true);
+        }
+        if next != Some(b',') {
+            return Err(self.unexpected(match noun {
+                "an array" => "`,` or `]`",
+                _ => "`,` or `}`",
+            }));
+        }
+        self.at += 1;
+        self.blank();
+        if self.peek() == Some(close) {
+            return Err(fault(self.at, "a comma before the closing bracket"));
+        }
+        Ok(true)
+    }
+
+    fn next_span(&mut self) -> Result<Option<Span>, Fault> {
+        if !self.more(b'}', "an object")? {
+            if let Some(level) = self.levels.pop() {
+                self.close_keys(level.first_key);
+            }
+            return Ok(None);
+        }
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected("a key in double quotes"));
+        }
+        let span = self.span()?;
+        let first = self.levels.last().map_or(0, |level| level.first_key);
+        if self.keys.len() - first < FEW_KEYS
+            && self.keys[first..].iter().any(|key| self.compare(*key, span) == Ordering::Equal)
+        {
+            self.repeated(span);
+        }
+        self.keys.push(span);
+        self.blank();
+        if self.peek() != Some(b':') {
+            return Err(self.unexpected("`:` after a key"));
+        }
+        self.at += 1;
+        Ok(Some(span))
+    }
+
+    fn close_keys(&mut self, first: usize) {
+        if self.keys.len() - first > FEW_KEYS {
+            let mut keys = self.keys.split_off(first);
+            keys.sort_unstable_by(|a, b| self.compare(*a, *b).then(a.start.cmp(&b.start)));
+            for pair in keys.windows(2) {
+                if self.compare(pair[0], pair[1]) == Ordering::Equal {
+                    self.repeated(pair[1]);
+                }
+            }
+        }
+        self.keys.truncate(first);
+    }
+
+    fn repeated(&mut self, span: Span) {
+        let at = span.start as usize - 1;
+        if self.duplicate.as_ref().is_none_or(|found| at < found.at) {
+            self.duplicate = Some(Duplicate { at, key: self.resolve(span).into_owned() });
+        }
+    }
+
+    fn compare(&self, a: Span, b: Span) -> Ordering {
+        if !a.escaped && !b.escaped {
+            return self.raw(a).cmp(self.raw(b));
+        }
+        Unescaped(self.raw(a).chars()).cmp(Unescaped(self.raw(b).chars()))
+    }
+
+    fn raw(&self, span: Span) -> &'a str {
+        self.slice(span.start as usize, span.end as usize)
+    }
+
+    fn resolve(&self, span: Span) -> Cow<'a, str> {
+        let raw = self.raw(span);
+        if span.escaped { Cow::Owned(Unescaped(raw.chars()).collect()) } else { Cow::Borrowed(raw) }
+    }
+
+    /// The string that begins at the reader's place, checked and passed over.
+    fn span(&mut self) -> Result<Span, Fault> {
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected("a string"));
+        }
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        let mut at = start;
+        let mut escaped = false;
+        loop {
+            at += plain_run(&bytes[at..]);
+            match bytes.get(at) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    at = self.escape(at)?;
+                }
+                Some(_) => return Err(fault(at, "a control character in a string, not escaped")),
+                None => return Err(fault(at, "the document ends inside a string")),
+            }
+        }
+        self.at = at + 1;
+        // `decode` has refused what does not fit
+        Ok(Span { start: start as u32, end: at as u32, escaped })
+    }
+
+    /// Check the escape at `at`; the offset behind it.
+    fn escape(&self, at: usize) -> Result<usize, Fault> {
+        let bytes = self.text.as_bytes();
+        match bytes.get(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
+            Some(b'u') => {
+                let unit = self.unit(at)?;
+                match unit {
+                    0xD800..=0xDBFF => {
+                        let pair = bytes.get(at + 6..at + 8) == Some(b"\\u")
+                            && (0xDC00..=0xDFFF).contains(&self.unit(at + 6)?);
+                        if pair { Ok(at + 12) } else { Err(lone(at, unit)) }
+                    }
+                    0xDC00..=0xDFFF => Err(lone(at, unit)),
+                    _ => Ok(at + 6),
+                }
+            }
+            _ => Err(fault(at, "an escape that JSON does not have")),
+        }
+    }
+
+    fn unit(&self, at: usize) -> Result<u32, Fault> {
+        let digits = self.text.as_bytes().get(at + 2..at + 6).unwrap_or_default();
+        if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(fault(at, "`\\u` without four hexadecimal digits"));
+        }
+        Ok(digits.iter().fold(0, |unit, digit| unit * 16 + char::from(*digit).to_digit(16).unwrap_or(0)))
+    }
+
+    fn digits(&mut self) {
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn some_digits(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        self.digits();
+        if self.at == start { Err(self.unexpected("a digit")) } else { Ok(()) }
+    }
+
+    fn word(&mut self, word: &'static str) -> Result<(), Fault> {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return Err(self.unexpected("a value"));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn blank(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn unexpected(&self, wanted: &str) -> Fault {
+        let found = match self.text.get(self.at..).and_then(|rest| rest.chars().next()) {
+            None => return fault(self.at, format!("the document ends where {wanted} should be")),
+            Some(c) => c,
+        };
+        fault(self.at, format!("expected {wanted}, found `{}`", found.escape_default()))
+    }
+}
+
+/// The characters of a checked string, escapes resolved one by one, so that comparing two keys
+/// needs no memory.
+struct Unescaped<'a>(std::str::Chars<'a>);
+
+impl Unescaped<'_> {
+    fn unit(&mut self) -> u32 {
+        (0..4).fold(0, |unit, _| unit * 16 + self.0.next().and_then(|c| c.to_digit(16)).unwrap_or(0))
+    }
+}
+
+impl Iterator for Unescaped<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.0.next()?;
+        if c != '\\' {
+            return Some(c);
+        }
+        Some(match self.0.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let mut code = self.unit();
+                if (0xD800..=0xDBFF).contains(&code) {
+                    self.0.nth(1);
+                    code = 0x10000 + ((code - 0xD800) << 10) + self.unit().saturating_sub(0xDC00);
+                }
+                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            same => same,
+        })
+    }
+}
+
+fn fault(at: usize, what: impl Into<Cow<'static, str>>) -> Fault {
+    Fault { at, what: what.into() }
+}
+
+fn lone(at: usize, unit: u32) -> Fault {
+    fault(at, format!("a lone surrogate, `\\u{unit:04x}`, which is no character"))
+}
+
+fn decode(bytes: &[u8]) -> Result<&str, Fault> {
+    if u32::try_from(bytes.len()).is_err() {
+        return Err(fault(0, "longer than 4 GiB"));
+    }
+    match bytes {
+        [0xEF, 0xBB, 0xBF, ..] => {
+            return Err(fault(0, "it begins with a byte order mark; save it as UTF-8 without one"));
+        }
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, 1..=0x7F, ..] | [1..=0x7F, 0, ..] => {
+            return Err(fault(0, "it is UTF-16; save it as UTF-8"));
+        }
+        _ => {}
+    }
+    std::str::from_utf8(bytes).map_err(|error| fault(error.valid_up_to(), "not UTF-8"))
+}
+
+/// How many bytes from the start need no look: no quote, no backslash, no control character.
+/// Eight at a time, since nearly all of a large payload is the inside of one string.
+fn plain_run(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut done = 0;
+    let (words, _) = bytes.as_chunks::<8>();
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        let quote = word ^ (ONES * b'"' as u64);
+        let backslash = word ^ (ONES * b'\\' as u64);
+        // a borrow can only mark a byte behind one that is marked rightly, and the first is taken
+        let hit = ((quote.wrapping_sub(ONES) & !quote)
+            | (backslash.wrapping_sub(ONES) & !backslash)
+            | (word.wrapping_sub(ONES * 0x20) & !word))
+            & HIGH;
+        if hit != 0 {
+            return done + (hit.trailing_zeros() / 8) as usize;
+        }
+        done += 8;
+    }
+    done + bytes[done..].iter().take_while(|b| **b != b'"' && **b != b'\\' && **b >= 0x20).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<String>, String> {
+        let mut reader = Reader::new(text.as_bytes()).map_err(|e| e.to_string())?;
+        reader.skip().and_then(|()| reader.end()).map_err(|e| e.to_string())?;
+        Ok(reader.duplicate().map(|d| format!("{}@{}", d.key, d.at)))
+    }
+
+    #[test]
+    fn duplicate_keys_are_found_at_every_level_in_every_spelling_and_number() {
+        assert_eq!(read(r#"{"a":1,"a":2}"#), Ok(Some("a@7".into())));
+        assert_eq!(read(r#"{"x":[{"a":1,"\u0061":2}]}"#), Ok(Some("a@13".into())));
+        assert_eq!(read(r#"{"a":{"a":1},"b":{"a":1}}"#), Ok(None));
+        for count in [15, 16, 17, 18, 500] {
+            let keys: Vec<String> = (0..count).map(|i| format!("\"k{i}\":0")).collect();
+            assert_eq!(read(&format!("{{{}}}", keys.join(","))), Ok(None), "{count}");
+            for twice in [0, count / 2, count - 1] {
+                let text = format!("{{{},\"\\u006b{twice}\":0}}", keys.join(","));
+                let found = read(&text).unwrap().unwrap();
+                assert!(found.starts_with(&format!("k{twice}@")), "{count} {twice} {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded_at_127() {
+        let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert_eq!(read(&nested(127)), Ok(None));
+        assert_eq!(read(&nested(128)), Err("byte 127: nested more than 127 levels deep".into()));
+        assert!(read(&"[".repeat(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn what_is_not_json_is_named_with_its_byte() {
+        for (text, wanted) in [
+            ("", "byte 0: it is empty"),
+            (" \n", "byte 0: there is nothing but white space in it"),
+            ("\u{feff}{}", "byte 0: it begins with a byte order mark; save it as UTF-8 without one"),
+            ("{} {}", "byte 3: there are bytes after the end of the document"),
+            ("{\"a\":1,}", "byte 7: a comma before the closing bracket"),
+            ("[1 2]", "byte 3: expected `,` or `]`, found `2`"),
+            ("{\"a\" 1}", "byte 5: expected `:` after a key, found `1`"),
+            ("{a:1}", "byte 1: expected a key in double quotes, found `a`"),
+            ("[02]", "byte 2: expected `,` or `]`, found `2`"),
+            ("[+2]", "byte 1: expected a value, found `+`"),
+            ("[NaN]", "byte 1: expected a value, found `N`"),
+            ("[nul]", "byte 1: expected a value, found `n`"),
+            ("[1.]", "byte 3: expected a digit, found `]`"),
+            ("[1e999]", "byte 1: number out of range"),
+            ("[\"\\ud800\"]", "byte 2: a lone surrogate, `\\ud800`, which is no character"),
+            ("[\"\\ud800\\u0041\"]", "byte 2: a lone surrogate, `\\ud800`, which is no character"),
+            ("[\"\\udc00\"]", "byte 2: a lone surrogate, `\\udc00`, which is no character"),
+            ("[\"\\u12\"]", "byte 2: `\\u` without four hexadecimal digits"),
+            ("[\"\\x\"]", "byte 2: an escape that JSON does not have"),
+            ("[\"a\tb\"]", "byte 3: a control character in a string, not escaped"),
+            ("[\"abc", "byte 5: the document ends inside a string"),
+            ("{\"a\":", "byte 5: the document ends where a value should be"),
+        ] {
+            assert_eq!(read(text), Err(wanted.to_string()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn strings_come_out_with_their_escapes_resolved() {
+        let text = r#""a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00é""#;
+        let mut reader = Reader::new(text.as_bytes()).unwrap();
+        assert_eq!(reader.string().unwrap(), "a\"\\/\u{8}\u{c}\n\r\té😀é");
+    }
+
+    #[test]
+    fn the_fast_run_stops_where_the_slow_one_would() {
+        for at in 0..40 {
+            for stop in [b'"', b'\\', 0x1F, 0x00] {
+                let mut bytes = vec![b'z'; 40];
+                bytes[at] = stop;
+                assert_eq!(plain_run(&bytes), at);
+            }
+        }
+        assert_eq!(plain_run("é\u{7f}\u{ff}! ".repeat(9).as_bytes()), "é\u{7f}\u{ff}! ".repeat(9).len());
+    }
+}

@@ -1,0 +1,160 @@
+//! The writer: the canonical form and the form on disk, byte for byte.
+
+/// How the writer lays a document out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// No white space at all: what a digest is taken over.
+    Canonical,
+    /// Two spaces a level, one member a line, an empty array or object on one line.
+    Indented,
+}
+
+/// Writes one document. The order of keys is the caller's: no map type has a say in it, so no
+/// feature of a dependency can change the canonical bytes.
+#[derive(Debug)]
+pub struct Writer {
+    out: String,
+    layout: Layout,
+    /// One entry an open level: whether something stands in it already.
+    levels: Vec<bool>,
+    after_key: bool,
+}
+
+impl Writer {
+    /// An empty document in this layout.
+    pub fn new(layout: Layout) -> Self {
+        Writer { out: String::new(), layout, levels: Vec::new(), after_key: false }
+    }
+
+    /// What has been written.
+    pub fn finish(self) -> String {
+        self.out
+    }
+
+    /// Open an object.
+    pub fn object(&mut self) {
+        self.open('{');
+    }
+
+    /// Close it.
+    pub fn end_object(&mut self) {
+        self.close('}');
+    }
+
+    /// Open an array.
+    pub fn array(&mut self) {
+        self.open('[');
+    }
+
+    /// Close it.
+    pub fn end_array(&mut self) {
+        self.close(']');
+    }
+
+    /// The key of the value that is written next.
+    pub fn key(&mut self, key: &str) {
+        self.place();
+        quote(&mut self.out, key);
+        self.out.push_str(match self.layout {
+            Layout::Canonical => ":",
+            Layout::Indented => ": ",
+        });
+        self.after_key = true;
+    }
+
+    /// A string.
+    pub fn string(&mut self, value: &str) {
+        self.place();
+        quote(&mut self.out, value);
+    }
+
+    /// A key and its string.
+    pub fn member(&mut self, key: &str, value: &str) {
+        self.key(key);
+        self.string(value);
+    }
+
+    /// A key and its string, or null.
+    pub fn nullable(&mut self, key: &str, value: Option<&str>) {
+        self.key(key);
+        match value {
+            Some(value) => self.string(value),
+            None => self.null(),
+        }
+    }
+
+    /// An integer.
+    pub fn number(&mut self, value: u32) {
+        self.place();
+        self.out.push_str(&value.to_string());
+    }
+
+    /// `null`
+    pub fn null(&mut self) {
+        self.place();
+        self.out.push_str("null");
+    }
+
+    fn open(&mut self, bracket: char) {
+        self.place();
+        self.out.push(bracket);
+        self.levels.push(false);
+    }
+
+    fn close(&mut self, bracket: char) {
+        if self.levels.pop() == Some(true) {
+            self.line();
+        }
+        self.out.push(bracket);
+    }
+
+    /// Put the comma and the line break that go before the next member or element.
+    fn place(&mut self) {
+        if std::mem::take(&mut self.after_key) {
+            return;
+        }
+        let Some(filled) = self.levels.last_mut() else { return };
+        if std::mem::replace(filled, true) {
+            self.out.push(',');
+        }
+        self.line();
+    }
+
+    fn line(&mut self) {
+        if self.layout == Layout::Indented {
+            self.out.push('\n');
+            self.out.extend(std::iter::repeat_n("  ", self.levels.len()));
+        }
+    }
+}
+
+/// RFC 8785, 3.2.2.2: the two that must be escaped, five controls by their short form, the other
+/// controls by number, everything else as it is.
+fn quote(out: &mut String, text: &str) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push('"');
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[plain..at]);
+        plain = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            0x08 => out.push_str("\\b"),
+            0x0C => out.push_str("\\f"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            _ => {
+                out.push_str("\\u00");
+                out.push(HEX[usize::from(byte >> 4)].into());
+                out.push(HEX[usize::from(byte & 15)].into());
+            }
+        }
+    }
+    out.push_str(&text[plain..]);
+    out.push('"');
+}

@@ -1,0 +1,316 @@
+//! The hook program: one payload in, one answer out.
+//!
+//! Whatever goes wrong is remembered until the event is known, and then ends in the answer that
+//! keeps the call from running.
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::decide::{self, Asks, Call, Decision, Need, REASON_LIMIT, Target, clipped};
+use crate::frame::shown;
+use crate::host::{self, Decided, Exit, Folders, Input, Record, Setup};
+use crate::seal::{self, VerifiedFrame};
+use crate::vendor::{Environment, Event, Payload, Place, Protected, RawAsks, Vendor, Verdict, Wire};
+
+/// Run the hook of one vendor.
+pub fn hook<V: Vendor>(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let start = Instant::now();
+    // the reason goes out by our own hand
+    std::panic::set_hook(Box::new(|_| {}));
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let [only] = arguments.as_slice()
+        && let Some(text) = only.to_str().and_then(about::<V>)
+    {
+        return if host::say(V::PROGRAM, &text) { Exit::Answered } else { Exit::Blocked }.into();
+    }
+    answer_or_block::<V>(start, || work::<V>(start, arguments)).into()
+}
+
+/// What the program says about itself when that is all it is asked.
+fn about<V: Vendor>(flag: &str) -> Option<String> {
+    match flag {
+        "--help" | "-h" => Some(help::<V>()),
+        "--version" | "-V" => Some(format!("{} {}\n", V::PROGRAM, super::VERSION)),
+        "--table" => Some(V::table().print(V::PRODUCT)),
+        _ => None,
+    }
+}
+
+fn help<V: Vendor>() -> String {
+    format!(
+        "\
+usage: {program} [--frame FILE [--digest HEX]] [--policy frame|deny-only] [--require-frame]
+       {dots} [--audit FILE] [--deadline SECONDS] [--no-self-protect]
+       {program} --table | --help | --version
+
+{product} runs this for each tool call. It reads the call from standard input and answers by
+the sealed frame in force: allow, abstain or deny. Whatever goes wrong, the call does not run.
+
+  --frame FILE         the frame in force, by absolute path      (or MH_FRAME)
+                       neither given: no frame is in force, and the hook abstains
+  --digest HEX         the frame must have this digest           (or MH_FRAME_DIGEST)
+  --policy frame       an admitted call is allowed; the default  (or MH_POLICY)
+  --policy deny-only   an admitted call is left to {product}'s own rules
+  --require-frame      no frame is then a denial                 (or MH_REQUIRE_FRAME=1)
+  --audit FILE         append one line a decision                (or MH_AUDIT)
+  --deadline SECONDS   for all of it, 20 unless told otherwise   (or MH_DEADLINE)
+  --no-self-protect    let writes to the guard's own files be judged like any other
+  --table              print which operation each tool of {product} carries
+
+With --frame, settings come from the command line alone: a variable that says otherwise is
+a mistake, and every call is denied.
+
+exit codes: 0 answered, or nothing to say; 2 the call must not run
+",
+        program = V::PROGRAM,
+        dots = " ".repeat(V::PROGRAM.len()),
+        product = V::PRODUCT,
+    )
+}
+
+/// Answer, and should anything panic on the way, block: an escaped panic is exit 101, which both
+/// vendors take for leave.
+fn answer_or_block<V: Vendor>(start: Instant, answer: impl FnOnce() -> Exit) -> Exit {
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
+        let reason = format!("{}: a fault in this program, so the call was not run; please report it", V::PROGRAM);
+        let wire = V::answer(Event::Gate, "PreToolUse", &Verdict::Deny(reason));
+        catch_unwind(AssertUnwindSafe(|| host::deliver(&wire, start + host::DEADLINE))).unwrap_or(Exit::Blocked)
+    })
+}
+
+fn work<V: Vendor>(start: Instant, arguments: Vec<OsString>) -> Exit {
+    let environment = |name: &str| std::env::var_os(name);
+    let setup = Setup::take(arguments, &environment);
+    let deadline = start + setup.deadline;
+    let input = host::read_stdin(deadline);
+    let mut judged = judge::<V>(&setup, &input, &Surroundings { environment: &environment, folder: None });
+    if let (Some(file), true) = (&setup.audit, judged.counts) {
+        judged.record.micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        judged.record.stamp();
+        if let Err(why) = host::append(file, &judged.record) {
+            let file = clipped(&shown(&file.to_string_lossy()), 300);
+            judged.verdict =
+                Verdict::Deny(stopped::<V>(&format!("the audit line could not be written to {file}: {why}")));
+        }
+    }
+    host::deliver(&judged.wire::<V>(), deadline)
+}
+
+/// What a judgement goes by besides the setup and the payload.
+pub struct Surroundings<'a> {
+    /// The environment.
+    pub environment: Environment<'a>,
+    /// The folder that stands for the process's own.
+    pub folder: Option<PathBuf>,
+}
+
+/// What a payload comes to.
+#[derive(Debug)]
+pub struct Judged {
+    /// What kind of event it was.
+    pub event: Event,
+    /// Its name.
+    pub name: String,
+    /// What is to be said.
+    pub verdict: Verdict,
+    /// The audit line, but for its time.
+    pub record: Record,
+    /// Whether this is a decision, which an audit has to hold.
+    pub counts: bool,
+}
+
+impl Judged {
+    /// The answer on the vendor's wire.
+    pub fn wire<V: Vendor>(&self) -> Wire {
+        V::answer(self.event, &self.name, &self.verdict)
+    }
+}
+
+/// Judge one payload. Reads the frame and looks at paths; changes nothing.
+pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>) -> Judged {
+    let mut record = Record { vendor: V::WORD, decided_by: "adapter", seam: "hook", ..Record::default() };
+    let frame = frame_in_force::<V>(setup);
+    if let Ok(Some(frame)) = &frame {
+        record.frame_digest = Some(frame.digest().to_string());
+    }
+    let payload = match &input.fault {
+        Some(fault) => Err(fault.clone()),
+        None => Payload::read(&input.bytes).map_err(|why| format!("the payload {why}")),
+    };
+    let (event, name) = match &payload {
+        Ok(payload) => (V::event(&payload.event), payload.event.clone()),
+        Err(_) => (Event::Gate, "PreToolUse".into()),
+    };
+    if let Ok(payload) = &payload {
+        record.event = Some(payload.event.clone());
+        record.session_id.clone_from(&payload.session);
+        record.agent_id.clone_from(&payload.agent);
+        record.call_id.clone_from(&payload.call_id);
+        record.tool.clone_from(&payload.tool);
+    }
+    let verdict = match (&frame, &payload) {
+        (Ok(None), _) => Verdict::Abstain,
+        (_, Ok(_)) if event == Event::Passing => Verdict::Abstain,
+        (Err(refused), _) => Verdict::Deny(refused.clone()),
+        (_, Err(why)) => Verdict::Deny(stopped::<V>(why)),
+        (Ok(Some(frame)), Ok(payload)) => match V::stranger(payload) {
+            Some(other) => {
+                Verdict::Deny(stopped::<V>(&format!("the payload is {other}'s, and this hook is {}'s", V::PRODUCT)))
+            }
+            None => by_event::<V>(setup, frame, event, payload, around, &mut record),
+        },
+    };
+    let verdict = match (event, &payload) {
+        (Event::Unknown, Ok(payload)) if payload.tool.is_none() && V::stranger(payload).is_none() => Verdict::Abstain,
+        _ => verdict,
+    };
+    record.decision = match &verdict {
+        Verdict::Allow => Decided { decision: "allow", reason: None },
+        Verdict::Abstain | Verdict::Text(_) => Decided { decision: "abstain", reason: None },
+        Verdict::Deny(reason) => Decided { decision: "deny", reason: Some(reason.clone()) },
+    };
+    let waits = matches!(event, Event::Gate | Event::Approval | Event::Unknown);
+    let counts = event != Event::Passing && (waits || matches!(verdict, Verdict::Deny(_)));
+    let mut judged = Judged { event, name, verdict, record, counts };
+    if judged.verdict == Verdict::Allow && judged.wire::<V>() == Wire::silence() {
+        // what goes out grants nothing, and the record says what went out
+        judged.record.decision.decision = "abstain";
+    }
+    judged
+}
+
+/// The frame in force: none, or one that verifies. `Err` is why every call is denied.
+fn frame_in_force<V: Vendor>(setup: &Setup) -> Result<Option<VerifiedFrame>, String> {
+    if let Some(mistake) = &setup.mistake {
+        return Err(stopped::<V>(mistake));
+    }
+    let Some(path) = &setup.frame else {
+        return match setup.require_frame {
+            true => Err(stopped::<V>("no frame is in force, and one is required; give --frame (or MH_FRAME)")),
+            false => Ok(None),
+        };
+    };
+    host::read_bounded(path, seal::MAX_BYTES)
+        .and_then(|bytes| seal::verify(&bytes, setup.pin.as_ref()))
+        .map(Some)
+        .map_err(|refusal| {
+            let path = clipped(&shown(&path.to_string_lossy()), 300);
+            stopped::<V>(&format!("the frame {path} is refused: {}: {refusal}", refusal.name()))
+        })
+}
+
+/// A reason that is not about this one call.
+fn stopped<V: Vendor>(why: &str) -> String {
+    let end = format!("; nothing runs until this is put right; to undo, {}", V::UNDO);
+    format!("{}: {}{end}", V::PROGRAM, clipped(&shown(why), REASON_LIMIT - V::PROGRAM.len() - 2 - end.len()))
+}
+
+fn by_event<V: Vendor>(
+    setup: &Setup,
+    frame: &VerifiedFrame,
+    event: Event,
+    payload: &Payload<'_>,
+    around: &Surroundings<'_>,
+    record: &mut Record,
+) -> Verdict {
+    match (event, &payload.tool) {
+        (Event::Gate | Event::Approval, None) => Verdict::Deny(stopped::<V>("the payload has no `tool_name`")),
+        (Event::Gate | Event::Approval, Some(tool)) => {
+            let raw = V::asks(payload, tool);
+            if let RawAsks::Needs(needs) = &raw {
+                record.operations = needs.iter().map(|need| need.wanted.words()).collect();
+                record.operations.dedup();
+            }
+            let call = finish::<V>(setup, frame, payload, tool, raw, around);
+            record.decided_by = "frame";
+            match decide::decide(frame, &call, setup.policy) {
+                Decision::Deny(reason) => Verdict::Deny(reason),
+                Decision::Allow if event == Event::Gate || V::grants_approval(tool) => Verdict::Allow,
+                Decision::Allow | Decision::Abstain => Verdict::Abstain,
+            }
+        }
+        (Event::Unknown, Some(_)) => Verdict::Deny(stopped::<V>(&format!(
+            "{} {} has no event `{}`, so nothing says what an answer to it does",
+            V::PRODUCT,
+            V::table().release,
+            clipped(&shown(&payload.event), 80)
+        ))),
+        (Event::Start, _) => Verdict::Text(frame.text().within(V::TEXT_LIMIT, V::measure)),
+        (Event::Unknown, None) | (Event::Prompt | Event::Passing, _) => Verdict::Abstain,
+    }
+}
+
+/// Finish a call's paths, as far as the frame has rules for them, and see whether it writes to
+/// what the guard stands on.
+fn finish<V: Vendor>(
+    setup: &Setup,
+    frame: &VerifiedFrame,
+    payload: &Payload<'_>,
+    tool: &str,
+    raw: RawAsks,
+    around: &Surroundings<'_>,
+) -> Call {
+    let needs = match raw {
+        RawAsks::Needs(needs) => needs,
+        RawAsks::Conversation => return Call { tool: tool.into(), tampers: None, asks: Asks::Conversation },
+        RawAsks::Nothing(why) => return Call { tool: tool.into(), tampers: None, asks: Asks::Nothing(why) },
+    };
+    let writes = setup.self_protect && needs.iter().any(|need| need.writes() && need.path.is_some());
+    let scoped = !frame.frame().scope.is_empty();
+    let folders = match writes || (scoped && needs.iter().any(|need| need.path.is_some())) {
+        true => folders::<V>(payload, around),
+        false => Folders { working: PathBuf::new(), project: PathBuf::new() },
+    };
+    let protected = if writes { protected::<V>(setup, &folders.project, around.environment) } else { Vec::new() };
+    let tampers = needs
+        .iter()
+        .filter(|need| need.writes())
+        .filter_map(|need| need.path.as_ref())
+        .find_map(|path| host::guarded(&folders, &path.written, &protected));
+    let needs = needs
+        .into_iter()
+        .map(|need| Need {
+            path: need.path.map(|path| Target {
+                spelled: if scoped { folders.spell(&path) } else { Default::default() },
+                written: path.written,
+            }),
+            wanted: need.wanted,
+        })
+        .collect();
+    Call { tool: tool.into(), tampers, asks: Asks::Needs(needs) }
+}
+
+/// The folders that paths go by: what the environment names as the project, else the process's
+/// own folder, which an agent cannot move.
+fn folders<V: Vendor>(payload: &Payload<'_>, around: &Surroundings<'_>) -> Folders {
+    let own = around.folder.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
+    let project = V::project(around.environment).filter(|path| path.is_absolute()).unwrap_or_else(|| own.clone());
+    let working = payload.cwd.as_ref().map(PathBuf::from).filter(|path| path.is_absolute()).unwrap_or(own);
+    Folders { working, project }
+}
+
+fn protected<V: Vendor>(setup: &Setup, project: &Path, environment: Environment<'_>) -> Vec<Protected> {
+    let file = |path: PathBuf, what| Protected { place: Place::File(path), what };
+    let mut all = Vec::new();
+    all.extend(setup.frame.clone().map(|path| file(path, "the frame in force")));
+    all.extend(std::env::current_exe().ok().map(|path| file(path, "the program that guards this step")));
+    all.extend(setup.audit.clone().map(|path| file(path, "the audit of this step")));
+    all.extend(V::protected(environment, project));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vendor::{claude::Claude, codex::Codex};
+
+    #[test]
+    fn a_panic_blocks_and_is_no_other_exit_code() {
+        // fails with 101 if the profile ever aborts instead of unwinding
+        assert_eq!(answer_or_block::<Claude>(Instant::now(), || panic!("injected")), Exit::Blocked);
+        assert_eq!(answer_or_block::<Codex>(Instant::now(), || panic!("injected")), Exit::Blocked);
+    }
+}

@@ -1,0 +1,238 @@
+//! `mh-frame-verify`: is this a frame, does its seal describe it, what does it admit.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{End, Judged, Print, Stop, Surroundings, VERSION, complain, operation, read, run, text};
+use crate::decide::{Policy, admits};
+use crate::frame::Operation;
+use crate::host::{Input, MAX_PAYLOAD, Setup, read_bounded};
+use crate::seal::{self, Digest, Refusal, VerifiedFrame};
+use crate::vendor::{Vendor, Verdict, advice, claude::Claude, codex::Codex};
+
+const PROGRAM: &str = "mh-frame-verify";
+
+const HELP: &str = "\
+usage: mh-frame-verify FILE... | -  [--quiet | --status | --json] [--digest HEX]
+       mh-frame-verify FILE --print digest|canonical|text
+       mh-frame-verify FILE --admits OP...
+       mh-frame-verify FILE --explain claude|codex --payload FILE [--policy P] [--project DIR]
+
+Verifies sealed frames: one line a file, `FILE: OK DIGEST` or `FILE: REFUSED NAME: why`.
+Warnings go to stderr.
+
+  --quiet            say nothing of files that are in order
+  --status           say nothing at all; the exit code answers
+  --json             one JSON object a line instead
+  --digest HEX       the frame must have this digest (one file)
+  --print WHAT       print the digest, the canonical bytes, or the instruction text
+  --admits OP...     does the frame admit all of these? the exit code answers
+                     (an MCP tool is mcp.call:SERVER/TOOL)
+  --explain VENDOR   what the vendor's hook would answer to a payload, and why: nothing is
+                     written, nothing is asked; the policy is `frame` unless --policy says
+                     otherwise, paths go by --project, else by the payload's `cwd`
+  --help, --version
+
+exit codes: 0 all good; 1 a document is refused, or the answer is no; 2 usage, or a file
+cannot be read; the highest wins
+";
+
+#[derive(Default)]
+struct Order {
+    files: Vec<PathBuf>,
+    quiet: bool,
+    status: bool,
+    json: bool,
+    pin: Option<Digest>,
+    print: Option<Print>,
+    admits: Vec<Operation>,
+    explain: Option<String>,
+    payload: Option<PathBuf>,
+    policy: Option<Policy>,
+    project: Option<PathBuf>,
+}
+
+/// Run it.
+pub fn verify(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run(PROGRAM, || work(arguments.into_iter().collect()))
+}
+
+fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
+    let mut order = Order::default();
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            lexopt::Arg::Short('h') | lexopt::Arg::Long("help") => return Ok((HELP.into(), End::Good)),
+            lexopt::Arg::Short('V') | lexopt::Arg::Long("version") => {
+                return Ok((format!("{PROGRAM} {VERSION}\n"), End::Good));
+            }
+            lexopt::Arg::Short('q') | lexopt::Arg::Long("quiet") => order.quiet = true,
+            lexopt::Arg::Long("status") => order.status = true,
+            lexopt::Arg::Long("json") => order.json = true,
+            lexopt::Arg::Long("digest") => {
+                let word = text(parser.value()?, "--digest")?;
+                let pin = Digest::parse(&word);
+                order.pin = Some(pin.ok_or_else(|| {
+                    Stop::usage(format!("--digest takes 64 lower-case hexadecimal digits, not {word:?}"))
+                })?);
+            }
+            lexopt::Arg::Long("print") => order.print = Some(Print::from_word(&text(parser.value()?, "--print")?)?),
+            lexopt::Arg::Long("admits") => {
+                for value in parser.values()? {
+                    order.admits.push(operation(&text(value, "--admits")?)?);
+                }
+            }
+            lexopt::Arg::Long("explain") => order.explain = Some(text(parser.value()?, "--explain")?),
+            lexopt::Arg::Long("payload") => order.payload = Some(parser.value()?.into()),
+            lexopt::Arg::Long("project") => order.project = Some(parser.value()?.into()),
+            lexopt::Arg::Long("policy") => {
+                let word = text(parser.value()?, "--policy")?;
+                let policy = Policy::from_word(&word);
+                order.policy = Some(policy.ok_or_else(|| Stop::usage("--policy takes frame or deny-only"))?);
+            }
+            lexopt::Arg::Value(file) => order.files.push(file.into()),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let one_only = order.pin.is_some() || order.print.is_some() || !order.admits.is_empty() || order.explain.is_some();
+    let file = match order.files.as_slice() {
+        [] => return Err(Stop::usage("no file is given")),
+        [file] if one_only => file,
+        _ if one_only => return Err(Stop::usage("--digest, --print, --admits and --explain take one file")),
+        _ => return Ok(list(&order)),
+    };
+    if order.print.is_some() || !order.admits.is_empty() {
+        return question(&order, file);
+    }
+    match order.explain.as_deref() {
+        None => Ok(list(&order)),
+        Some("claude") => explain::<Claude>(&order, file),
+        Some("codex") => explain::<Codex>(&order, file),
+        Some(other) => Err(Stop::usage(format!("--explain takes claude or codex, not {other:?}"))),
+    }
+}
+
+/// One line a file.
+fn list(order: &Order) -> (String, End) {
+    let (mut out, mut end) = (String::new(), End::Good);
+    for file in &order.files {
+        let name = file.to_string_lossy();
+        let found = read(file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
+        end = end.max(match &found {
+            Ok(_) => End::Good,
+            Err(Refusal::Unreadable(_)) => End::Failed,
+            Err(_) => End::Refused,
+        });
+        if order.status {
+            continue;
+        }
+        let warnings = found.as_ref().map(advice).unwrap_or_default();
+        if order.json {
+            out.push_str(&json_line(&name, &found, &warnings));
+            continue;
+        }
+        for warning in &warnings {
+            complain(PROGRAM, &format!("{}: warning: {warning}", escaped(&name).1));
+        }
+        let (mark, name) = escaped(&name);
+        let _ = match found {
+            Ok(_) if order.quiet => Ok(()),
+            Ok(frame) => writeln!(out, "{mark}{name}: OK {}", frame.digest()),
+            Err(refusal) => writeln!(out, "{mark}{name}: REFUSED {}: {refusal}", refusal.name()),
+        };
+    }
+    (out, end)
+}
+
+/// A file's name on one line, as `sha256sum` has it: a line whose name is escaped begins with a
+/// backslash.
+fn escaped(name: &str) -> (&'static str, String) {
+    if !name.contains(['\\', '\n', '\r']) {
+        return ("", name.into());
+    }
+    ("\\", name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r"))
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    file: &'a str,
+    ok: bool,
+    digest: Option<&'a str>,
+    refusal: Option<Why>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Why {
+    name: &'static str,
+    why: String,
+}
+
+fn json_line(file: &str, found: &Result<VerifiedFrame, Refusal>, warnings: &[String]) -> String {
+    let line = Line {
+        file,
+        ok: found.is_ok(),
+        digest: found.as_ref().ok().map(|frame| frame.digest().as_str()),
+        refusal: found.as_ref().err().map(|refusal| Why { name: refusal.name(), why: refusal.to_string() }),
+        warnings,
+    };
+    serde_json::to_string(&line).map(|line| line + "\n").unwrap_or_default()
+}
+
+/// A question about one frame, answered by what is printed or by the exit code.
+fn question(order: &Order, file: &Path) -> Result<(String, End), Stop> {
+    let found = read(file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
+    let frame = found.map_err(|refusal| Stop::document(&file.display().to_string(), &refusal))?;
+    let admitted = order.admits.iter().all(|operation| admits(&frame, operation));
+    let printed = order.print.map(|print| print.of(&frame)).unwrap_or_default();
+    Ok((printed, if admitted { End::Good } else { End::Refused }))
+}
+
+/// What the hook would answer: the very function that it calls.
+fn explain<V: Vendor>(order: &Order, file: &Path) -> Result<(String, End), Stop> {
+    let payload = order.payload.as_ref().ok_or_else(|| Stop::usage("--explain needs --payload FILE"))?;
+    let bytes = read_bounded(payload, MAX_PAYLOAD)
+        .map_err(|refusal| Stop::failed(format!("{}: {refusal}", payload.display())))?;
+    let absolute = std::path::absolute(file).map_err(|error| Stop::failed(format!("{}: {error}", file.display())))?;
+    let setup = Setup {
+        frame: Some(absolute),
+        pin: order.pin.clone(),
+        policy: order.policy.unwrap_or(Policy::Frame),
+        ..Setup::default()
+    };
+    let input = Input { bytes, fault: None };
+    let cwd = crate::vendor::Payload::read(&input.bytes).ok().and_then(|payload| payload.cwd).map(PathBuf::from);
+    let project = order.project.clone().or(cwd);
+    let environment = |name: &str| match name {
+        "CLAUDE_PROJECT_DIR" => project.clone().map(OsString::from),
+        _ => std::env::var_os(name),
+    };
+    let judged =
+        super::judge::<V>(&setup, &input, &Surroundings { environment: &environment, folder: project.clone() });
+    let wire = judged.wire::<V>();
+    let end = if let Verdict::Deny(_) = judged.verdict { End::Refused } else { End::Good };
+    Ok((explanation(&judged, &wire), end))
+}
+
+fn explanation(judged: &Judged, wire: &crate::vendor::Wire) -> String {
+    let (mut out, record) = (String::new(), &judged.record);
+    let _ = writeln!(out, "event: {}", judged.name);
+    if let Some(tool) = &record.tool {
+        let _ = writeln!(out, "tool: {}", crate::frame::shown(tool));
+    }
+    if !record.operations.is_empty() {
+        let _ = writeln!(out, "needs: {}", record.operations.join(", "));
+    }
+    let _ = writeln!(out, "answer: {}", record.decision.decision);
+    if let Some(reason) = &record.decision.reason {
+        let _ = writeln!(out, "reason: {reason}");
+    }
+    let _ = writeln!(out, "stdout: {}", if wire.stdout.is_empty() { "(nothing)" } else { wire.stdout.trim_end() });
+    let _ = writeln!(out, "stderr: {}", if wire.stderr.is_empty() { "(nothing)" } else { wire.stderr.trim_end() });
+    let _ = writeln!(out, "exit: {}", if wire.block { 2 } else { 0 });
+    out
+}

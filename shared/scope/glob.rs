@@ -1,0 +1,115 @@
+//! Glob matching, as the format has it: `*` is any run of bytes without `/`, `**` any run with
+//! it, everything else is itself. Anchored at both ends, bytewise, no escape, no classes.
+
+/// Whether the glob matches the whole text, in time proportional to the product of their
+/// lengths whatever the glob is: the naive way takes exponential time on a hostile one.
+pub fn matches(glob: &str, text: &str) -> bool {
+    if !glob.contains('*') {
+        return glob == text;
+    }
+    let pieces = pieces(glob.as_bytes());
+    // open[i]: the first i pieces can match what has been read of the text
+    let mut open = vec![false; pieces.len() + 1];
+    let mut next = open.clone();
+    open[0] = true;
+    skip_stars(&pieces, &mut open);
+    for &byte in text.as_bytes() {
+        next.fill(false);
+        for (at, piece) in pieces.iter().enumerate().filter(|(at, _)| open[*at]) {
+            match piece {
+                Piece::Byte(wanted) => next[at + 1] |= *wanted == byte,
+                Piece::Star => next[at] |= byte != b'/',
+                Piece::DoubleStar => next[at] = true,
+            }
+        }
+        std::mem::swap(&mut open, &mut next);
+        skip_stars(&pieces, &mut open);
+    }
+    open[pieces.len()]
+}
+
+#[derive(Clone, Copy)]
+enum Piece {
+    Byte(u8),
+    Star,
+    DoubleStar,
+}
+
+fn pieces(glob: &[u8]) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(glob.len());
+    let mut at = 0;
+    while at < glob.len() {
+        let piece = match (glob[at], glob.get(at + 1)) {
+            (b'*', Some(b'*')) => {
+                at += 1;
+                Piece::DoubleStar
+            }
+            (b'*', _) => Piece::Star,
+            (byte, _) => Piece::Byte(byte),
+        };
+        pieces.push(piece);
+        at += 1;
+    }
+    pieces
+}
+
+/// A star may match nothing.
+fn skip_stars(pieces: &[Piece], open: &mut [bool]) {
+    for (at, piece) in pieces.iter().enumerate() {
+        if matches!(piece, Piece::Star | Piece::DoubleStar) && open[at] {
+            open[at + 1] = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+    use proptest::prelude::*;
+
+    /// The plain definition, exponential in the number of stars.
+    fn naive(glob: &[u8], text: &[u8]) -> bool {
+        match glob {
+            [] => text.is_empty(),
+            [b'*', b'*', rest @ ..] => (0..=text.len()).any(|n| naive(rest, &text[n..])),
+            [b'*', rest @ ..] => {
+                let run = text.iter().take_while(|b| **b != b'/').count();
+                (0..=run).any(|n| naive(rest, &text[n..]))
+            }
+            [byte, rest @ ..] => text.first() == Some(byte) && naive(rest, &text[1..]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_plain_definition(glob in "[ab/*]{0,9}", text in "[ab/]{0,9}") {
+            prop_assert_eq!(matches(&glob, &text), naive(glob.as_bytes(), text.as_bytes()), "{} {}", glob, text);
+        }
+    }
+
+    #[test]
+    fn stars_stop_at_slashes_and_double_stars_do_not() {
+        for (glob, text, wanted) in [
+            ("src/*", "src/a.rs", true),
+            ("src/*", "src/", true),
+            ("src/*", "src/a/b", false),
+            ("src/**", "src/a/b", true),
+            ("src/**", "src", false),
+            ("**/x", "a/b/x", true),
+            ("**/x", "x", false),
+            ("a[b]?", "a[b]?", true),
+            ("a[b]?", "abc", false),
+            ("SRC/*", "src/a", false),
+            ("", "", true),
+            ("*", "", true),
+        ] {
+            assert_eq!(matches(glob, text), wanted, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_glob_takes_no_longer_than_its_length_says() {
+        assert!(!matches(&"*a".repeat(2_000), &"a".repeat(1_999)));
+        assert!(!matches(&format!("{}b", "**".repeat(1_000)), &"a".repeat(4_000)));
+    }
+}

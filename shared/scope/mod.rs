@@ -1,0 +1,96 @@
+//! The path scope of a frame (`subjects`): which rule decides about a path, and how.
+//!
+//! It never widens: it is asked after the operations, and a path is known by more than one
+//! spelling, so that none of them is a way round a rule.
+
+mod glob;
+
+pub use glob::matches;
+
+use crate::frame::{Operation, ScopeRule};
+
+/// A path in every spelling that matters, as made by [`crate::host`] or by a test.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spelled {
+    /// Where the path really leads: absolute with links resolved on the longest part that exists,
+    /// and that relative to the project folder.
+    pub resolved: Vec<String>,
+    /// Any other way to write it: as the call has it, made absolute and folded, and relative to
+    /// the project folder.
+    pub other: Vec<String>,
+}
+
+/// What the scope says about one operation on one path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling<'a> {
+    /// No rule matches. The scope says nothing.
+    Silent,
+    /// The rule that decides holds the operation.
+    Admitted,
+    /// The rule that decides does not hold it.
+    Refused {
+        /// Which rule, counted from 1.
+        rule: usize,
+        /// The glob of it that matched.
+        glob: &'a str,
+    },
+}
+
+/// Ask the rules in order. A rule that would admit has to match where the path really leads; one
+/// that would refuse matches on any spelling.
+pub fn judge<'a>(rules: &'a [ScopeRule], operation: &Operation, path: &Spelled) -> Ruling<'a> {
+    let hit = |glob: &str, spellings: &[String]| {
+        glob.strip_prefix("file:").is_some_and(|glob| spellings.iter().any(|path| matches(glob, path)))
+    };
+    for (index, rule) in rules.iter().enumerate() {
+        let admits = rule.operations.contains(operation);
+        let matched =
+            rule.subjects.iter().find(|glob| hit(glob, &path.resolved) || (!admits && hit(glob, &path.other)));
+        match matched {
+            Some(_) if admits => return Ruling::Admitted,
+            Some(glob) => return Ruling::Refused { rule: index + 1, glob },
+            None => {}
+        }
+    }
+    Ruling::Silent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(glob: &str, operations: &[Operation]) -> ScopeRule {
+        ScopeRule { subjects: vec![glob.into()], operations: operations.iter().cloned().collect() }
+    }
+
+    fn at(resolved: &str, other: &str) -> Spelled {
+        Spelled { resolved: vec![resolved.into()], other: vec![other.into()] }
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        let rules = [rule("file:src/*", &[Operation::FileEdit]), rule("file:**", &[Operation::FileRead])];
+        let path = at("src/a.rs", "src/a.rs");
+        assert_eq!(judge(&rules, &Operation::FileEdit, &path), Ruling::Admitted);
+        assert_eq!(judge(&rules, &Operation::FileRead, &path), Ruling::Refused { rule: 1, glob: "file:src/*" });
+        assert_eq!(judge(&rules, &Operation::FileRead, &at("b", "b")), Ruling::Admitted);
+        assert_eq!(judge(&[], &Operation::FileRead, &path), Ruling::Silent);
+    }
+
+    #[test]
+    fn a_rule_admits_only_where_the_path_really_leads() {
+        let admits = [rule("file:src/**", &[Operation::FileEdit])];
+        assert_eq!(judge(&admits, &Operation::FileEdit, &at("etc/passwd", "src/link")), Ruling::Silent);
+        let refuses = [rule("file:secret/**", &[]), rule("file:**", &[Operation::FileEdit])];
+        let refused = Ruling::Refused { rule: 1, glob: "file:secret/**" };
+        assert_eq!(judge(&refuses, &Operation::FileEdit, &at("open/a", "secret/a")), refused);
+        assert_eq!(judge(&refuses, &Operation::FileEdit, &at("secret/a", "open/a")), refused);
+    }
+
+    #[test]
+    fn a_glob_of_another_scheme_or_of_none_matches_no_path() {
+        for glob in ["proc:**", "**", "src/**", ""] {
+            assert_eq!(judge(&[rule(glob, &[])], &Operation::FileEdit, &at("src/a", "src/a")), Ruling::Silent);
+        }
+    }
+}

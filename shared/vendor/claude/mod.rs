@@ -1,0 +1,131 @@
+//! Claude Code. Facts are measured on the release in [`table::TABLE`], headless, unless a line
+//! says otherwise.
+
+mod answer;
+mod entry;
+mod table;
+
+pub use entry::settings;
+
+use std::path::{Path, PathBuf};
+
+use super::{Environment, Event, Payload, Place, Protected, RawAsks, RawNeed, Table, Vendor, Verdict, Wire};
+use crate::decide::{Half, Reading, Wanted};
+use crate::frame::mcp;
+
+/// The oldest release that honours `"onFailure": "block"`; older ones ignore it without a word.
+pub const FAILS_CLOSED_FROM: &str = "2.1.295";
+
+/// Claude Code.
+pub struct Claude;
+
+impl Vendor for Claude {
+    const PRODUCT: &'static str = "Claude Code";
+    const WORD: &'static str = "claude";
+    const PROGRAM: &'static str = "mh-hook-claude";
+    const UNDO: &'static str = "remove the mh-hook-claude entries from the settings file they stand in";
+    /// A context above 10,000 characters is replaced by a preview of 2 KB; some room for what the
+    /// vendor puts before it.
+    const TEXT_LIMIT: usize = 9_500;
+
+    fn table() -> &'static Table {
+        &table::TABLE
+    }
+
+    /// As JavaScript counts characters.
+    fn measure(text: &str) -> usize {
+        text.encode_utf16().count()
+    }
+
+    fn event(name: &str) -> Event {
+        match name {
+            "PreToolUse" | "PreSkillShellCommand" => Event::Gate,
+            "PermissionRequest" => Event::Approval,
+            "UserPromptSubmit" => Event::Prompt,
+            "SessionStart" | "SubagentStart" => Event::Start,
+            _ if PASSING.contains(&name) => Event::Passing,
+            _ => Event::Unknown,
+        }
+    }
+
+    fn stranger(payload: &Payload<'_>) -> Option<&'static str> {
+        super::other_agent(payload).or((payload.keys.turn_id && !payload.keys.prompt_id).then_some("Codex"))
+    }
+
+    /// The payload carries the server's own name. Releases that lack it leave the rendered name
+    /// alone to go by.
+    fn mcp(payload: &Payload<'_>, tool: &str) -> RawAsks {
+        let Some(server) = &payload.mcp_server else { return super::any_reading(tool, Half::Wide) };
+        match tool.strip_prefix(&mcp::join(&mcp::wide(server), "")) {
+            Some(rest) if !server.is_empty() && !rest.is_empty() => {
+                let reading = Reading { server: Half::Own(server.clone()), tool: Half::Wide(rest.into()) };
+                let wanted = Wanted::Mcp { rendered: tool.into(), readings: vec![reading] };
+                RawAsks::Needs(vec![RawNeed { wanted, path: None }])
+            }
+            _ => RawAsks::Nothing("is not a tool of the mcp server that the payload names".into()),
+        }
+    }
+
+    /// There `allow` lifts ask rules, plan mode and protected files, which PreToolUse's does not.
+    fn grants_approval(_: &str) -> bool {
+        false
+    }
+
+    fn protected(environment: Environment<'_>, project: &Path) -> Vec<Protected> {
+        let what = "the configuration of Claude Code";
+        let home = environment("HOME").map(PathBuf::from);
+        let folders =
+            [environment("CLAUDE_CONFIG_DIR").map(PathBuf::from), home.as_ref().map(|home| home.join(".claude"))];
+        let mut places = vec![
+            Place::Named { folder: ".claude", prefix: "settings", suffix: ".json" },
+            Place::File(project.join(".claude/settings.json")),
+            Place::File(project.join(".claude/settings.local.json")),
+            Place::Folder("/etc/claude-code".into()),
+        ];
+        places.extend(folders.into_iter().flatten().map(Place::Folder));
+        places.extend(home.map(|home| Place::File(home.join(".claude.json"))));
+        places.into_iter().map(|place| Protected { place, what }).collect()
+    }
+
+    /// The folder the session was started in. It stays put when the session's own folder moves.
+    fn project(environment: Environment<'_>) -> Option<PathBuf> {
+        environment("CLAUDE_PROJECT_DIR").map(PathBuf::from)
+    }
+
+    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
+        answer::answer(event, name, verdict)
+    }
+}
+
+/// The other events that the program knows. Exit 2 would loop at `Stop` and replace output at
+/// `PostToolUse`, so none of them is ever answered.
+const PASSING: [&str; 28] = [
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "Notification",
+    "UserPromptExpansion",
+    "SessionEnd",
+    "Stop",
+    "StopFailure",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "PermissionDenied",
+    "Setup",
+    "TeammateIdle",
+    "TaskCreated",
+    "TaskCompleted",
+    "Elicitation",
+    "ElicitationResult",
+    "ConfigChange",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "InstructionsLoaded",
+    "CwdChanged",
+    "FileChanged",
+    "DirectoryAdded",
+    "MessageDisplay",
+];

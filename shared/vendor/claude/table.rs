@@ -1,0 +1,108 @@
+//! Which operation each tool of Claude Code carries.
+
+use crate::frame::Operation::{
+    DirList, FileEdit, FileRead, FileWrite, Search, Shell, SkillLoad, SubagentSpawn, TaskTodo, WebRead,
+};
+use crate::vendor::{Payload, RawAsks, RawNeed, RawPath, Table, Tool, on_file, resources};
+
+const QUEUES: &str = "queues a prompt for later, outside this step";
+const MOVES: &str = "moves the session to another working tree";
+
+/// The tools of the release that was measured, those that older ones had, and the names that the
+/// model may still use for them.
+pub static TABLE: Table = Table {
+    release: "2.1.332",
+    tools: &[
+        Tool::carries("Glob", "dir.list", |call| below(call, Head::Glob)),
+        Tool::carries("LS", "dir.list", |call| below(call, Head::None)),
+        Tool::carries("Edit", "file.edit", |call| on_file(call, "file_path", FileEdit)),
+        Tool::carries("MultiEdit", "file.edit", |call| on_file(call, "file_path", FileEdit)),
+        Tool::carries("NotebookEdit", "file.edit", |call| on_file(call, "notebook_path", FileEdit)),
+        Tool::carries("Read", "file.read", |call| on_file(call, "file_path", FileRead)),
+        Tool::carries("Write", "file.write", |call| on_file(call, "file_path", FileWrite)),
+        Tool::carries("ListMcpResourcesTool", "mcp.call SERVER/resources/list", |call| {
+            resources(call, "resources/list")
+        }),
+        Tool::carries("ReadMcpResourceTool", "mcp.call SERVER/resources/read", |call| {
+            resources(call, "resources/read")
+        }),
+        Tool::carries("Grep", "search", |call| below(call, Head::Search)),
+        Tool::carries("Bash", "shell", |_| RawAsks::operation(Shell)),
+        Tool::carries("PowerShell", "shell", |_| RawAsks::operation(Shell)),
+        Tool::carries("Monitor", "shell; with `ws` also web.read", monitor),
+        Tool::carries("Skill", "skill.load", |_| RawAsks::operation(SkillLoad)),
+        Tool::carries("Agent", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
+        Tool::carries("Task", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
+        Tool::carries("Workflow", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
+        Tool::carries("SendMessage", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
+        Tool::carries("TodoWrite", "task.todo", |_| RawAsks::operation(TaskTodo)),
+        Tool::carries("TaskCreate", "task.todo", |_| RawAsks::operation(TaskTodo)),
+        Tool::carries("TaskGet", "task.todo", |_| RawAsks::operation(TaskTodo)),
+        Tool::carries("TaskList", "task.todo", |_| RawAsks::operation(TaskTodo)),
+        Tool::carries("TaskUpdate", "task.todo", |_| RawAsks::operation(TaskTodo)),
+        Tool::carries("WebFetch", "web.read", |_| RawAsks::operation(WebRead)),
+        Tool::carries("WebSearch", "web.read", |_| RawAsks::operation(WebRead)),
+        Tool::conversation("AskUserQuestion", "asks the person"),
+        Tool::conversation("EnterPlanMode", "plan mode only narrows"),
+        Tool::conversation("ExitPlanMode", "asks the person to end plan mode"),
+        Tool::conversation("ReportFindings", "hands a report to the host"),
+        Tool::conversation("StructuredOutput", "returns the answer; without it --json-schema is never met"),
+        Tool::conversation("ToolSearch", "loads the schema of a tool, whose calls are judged"),
+        Tool::conversation("ListAgents", "lists what runs"),
+        Tool::conversation("TaskStop", "stops what runs"),
+        Tool::conversation("KillShell", "stops what runs; the old name of TaskStop"),
+        Tool::conversation("KillBash", "stops what runs; in older releases"),
+        Tool::conversation("BashOutput", "shows what runs; in older releases"),
+        Tool::conversation("TaskOutput", "shows what runs; in older releases"),
+        Tool::denied("CronCreate", QUEUES),
+        Tool::denied("CronDelete", "changes what is queued for later, outside this step"),
+        Tool::denied("CronList", "shows what is queued for later, outside this step"),
+        Tool::denied("ScheduleWakeup", QUEUES),
+        Tool::denied("EnterWorktree", MOVES),
+        Tool::denied("ExitWorktree", MOVES),
+        Tool::denied("DeferredToolPlaceholder", "stands for tools that are not loaded and is none itself"),
+    ],
+};
+
+/// What can be told of where a call looks, from its pattern.
+enum Head {
+    /// The pattern is a glob over paths.
+    Glob,
+    /// The pattern is looked for in files.
+    Search,
+    /// There is no pattern.
+    None,
+}
+
+/// A call about everything below a folder: `path`, or the working folder, and for a glob the part
+/// of the pattern before its first wildcard.
+fn below(call: &Payload<'_>, head: Head) -> RawAsks {
+    let operation = if matches!(head, Head::Search) { Search } else { DirList };
+    let path = call.input.text("path").unwrap_or_default();
+    let pattern = call.input.text("pattern").unwrap_or_default();
+    let mut folder = if path.is_empty() { ".".to_string() } else { path.into_owned() };
+    if let Head::Glob = head {
+        let wild = pattern.find(['*', '?', '[', '{', '!', '(']).unwrap_or(pattern.len());
+        let (literal, rest) = match pattern[..wild].rfind('/') {
+            _ if wild == pattern.len() => (pattern.as_ref(), ""),
+            Some(slash) => pattern.split_at(slash + 1),
+            None => ("", pattern.as_ref()),
+        };
+        if rest.contains("..") {
+            return RawAsks::Nothing("has `..` behind a wildcard, so it cannot be told where it looks".into());
+        }
+        if literal.starts_with('/') {
+            folder = literal.into();
+        } else if !literal.is_empty() {
+            folder = format!("{folder}/{literal}");
+        }
+    }
+    RawAsks::Needs(vec![RawNeed { path: Some(RawPath { written: folder, folder: true }), ..RawNeed::of(operation) }])
+}
+
+/// Runs a command in the background, or opens a web socket.
+fn monitor(call: &Payload<'_>) -> RawAsks {
+    let mut needs = vec![RawNeed::of(Shell)];
+    needs.extend(call.input.has("ws").then(|| RawNeed::of(WebRead)));
+    RawAsks::Needs(needs)
+}

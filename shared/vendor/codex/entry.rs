@@ -1,0 +1,102 @@
+//! The entries that make Codex run the hook, and the hashes by which it trusts them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::CONTEXT_TOKENS;
+use crate::seal::Digest;
+use crate::vendor::Registration;
+
+/// The events that the guard has to hear, with the names that trust goes by.
+pub const EVENTS: [(&str, &str); 5] = [
+    ("PreToolUse", "pre_tool_use"),
+    ("PermissionRequest", "permission_request"),
+    ("UserPromptSubmit", "user_prompt_submit"),
+    ("SessionStart", "session_start"),
+    ("SubagentStart", "subagent_start"),
+];
+
+/// Seconds that the vendor gives the entry, above those that `timeout` gives the hook, above the
+/// hook's own deadline: when the vendor's run out, the call runs.
+const TIMEOUT: u32 = 30;
+
+/// The command of an entry.
+///
+/// Codex lets a call run when its hook fails, so the line turns every failure into exit 2. The
+/// text after it is unconditional: exit 2 counts only with something on stderr, and the hook's own
+/// may be lost.
+pub fn command(line: &Registration) -> String {
+    let limit = ["/usr/bin/timeout", "/bin/timeout"].into_iter().find(|path| Path::new(path).is_file());
+    let limit = limit.map(|path| format!("{path} -k 1 25 ")).unwrap_or_default();
+    format!("{limit}{} || {{ echo '(this call was not run)' >&2; exit 2; }}", line.shell_words())
+}
+
+#[derive(Serialize)]
+struct Identity<'a> {
+    event_name: &'a str,
+    hooks: [Handler<'a>; 1],
+}
+
+/// Keys in sorted order, as the hash has them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Handler<'a> {
+    additional_context_limit: u32,
+    r#async: bool,
+    command: &'a str,
+    timeout: u32,
+    r#type: &'a str,
+}
+
+/// The hash by which Codex trusts an entry of ours at this event: over compact JSON with sorted
+/// keys, the timeout as it will hold (release 0.171.0, compared with its own `hooks/list`).
+pub fn trusted_hash(event: &str, command: &str) -> String {
+    let handler = Handler {
+        additional_context_limit: CONTEXT_TOKENS,
+        r#async: false,
+        command,
+        timeout: TIMEOUT,
+        r#type: "command",
+    };
+    let identity = serde_json::to_vec(&Identity { event_name: event, hooks: [handler] }).unwrap_or_default();
+    format!("sha256:{}", Digest::of(&identity))
+}
+
+/// The part of a `config.toml` that holds the entries and their trust. `config` is the absolute
+/// path of that file, which the trust is keyed by, and its entries must be the first of their
+/// events there.
+pub fn config(line: &Registration, config: &str) -> String {
+    let command = command(line);
+    let mut out = String::from("[features]\nhooks = true\nunified_exec_tty = false\n");
+    for (event, _) in EVENTS {
+        let _ = write!(
+            out,
+            "\n[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {TIMEOUT}\n\
+             additionalContextLimit = {CONTEXT_TOKENS}\n",
+            basic(&command)
+        );
+    }
+    for (_, event) in EVENTS {
+        let key = basic(&format!("{config}:{event}:0:0"));
+        let _ = write!(out, "\n[hooks.state.{key}]\ntrusted_hash = \"{}\"\n", trusted_hash(event, &command));
+    }
+    out
+}
+
+/// A TOML basic string.
+fn basic(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}

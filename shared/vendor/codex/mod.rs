@@ -1,0 +1,103 @@
+//! Codex. Facts are measured on the release in [`table::TABLE`], `codex exec` unless a line says
+//! otherwise.
+
+mod answer;
+mod entry;
+mod patch;
+mod table;
+
+pub use entry::{command, config, trusted_hash};
+
+use std::path::{Path, PathBuf};
+
+use super::{Environment, Event, Payload, Place, Protected, RawAsks, Table, Vendor, Verdict, Wire};
+use crate::decide::Half;
+use crate::frame::mcp;
+
+/// What the entry sets as `additionalContextLimit`, in tokens: above 2,500 the vendor cuts a
+/// context in its middle unless the entry says otherwise.
+pub const CONTEXT_TOKENS: u32 = 12_000;
+
+/// Codex.
+pub struct Codex;
+
+impl Vendor for Codex {
+    const PRODUCT: &'static str = "Codex";
+    const WORD: &'static str = "codex";
+    const PROGRAM: &'static str = "mh-hook-codex";
+    const UNDO: &'static str = "remove the mh-hook-codex entries from the config.toml they stand in";
+    /// The vendor counts four bytes for a token; some room for what it puts around the text.
+    const TEXT_LIMIT: usize = CONTEXT_TOKENS as usize * 4 - 4_000;
+
+    fn table() -> &'static Table {
+        &table::TABLE
+    }
+
+    fn measure(text: &str) -> usize {
+        text.len()
+    }
+
+    fn event(name: &str) -> Event {
+        match name {
+            "PreToolUse" => Event::Gate,
+            "PermissionRequest" => Event::Approval,
+            "UserPromptSubmit" => Event::Prompt,
+            "SessionStart" | "SubagentStart" => Event::Start,
+            // exit 2 would loop at Stop and replace output at PostToolUse
+            "PostToolUse" | "PreCompact" | "PostCompact" | "SessionEnd" | "SubagentStop" | "Stop" | "Interrupt"
+            | "PreModelRequest" | "PostModelRequest" => Event::Passing,
+            _ => Event::Unknown,
+        }
+    }
+
+    fn stranger(payload: &Payload<'_>) -> Option<&'static str> {
+        super::other_agent(payload).or((payload.keys.prompt_id && !payload.keys.turn_id).then_some("Claude Code"))
+    }
+
+    /// Nothing but the rendered name is given. Of servers that render alike the vendor adds a hash
+    /// to the name, which no name in a frame renders to: denied.
+    fn mcp(_: &Payload<'_>, tool: &str) -> RawAsks {
+        super::any_reading(tool, Half::Narrow)
+    }
+
+    /// `codex exec` has no other way to run an MCP tool that wants an approval. For a shell it
+    /// would grant an escalation out of the sandbox that the payload does not show.
+    fn grants_approval(tool: &str) -> bool {
+        tool.starts_with(mcp::PREFIX)
+    }
+
+    fn protected(environment: Environment<'_>, project: &Path) -> Vec<Protected> {
+        let home = environment("HOME").map(PathBuf::from);
+        let mut places = vec![
+            Place::Named { folder: ".codex", prefix: "", suffix: ".toml" },
+            Place::Named { folder: ".codex", prefix: "hooks", suffix: ".json" },
+            Place::File(project.join(".codex/config.toml")),
+            Place::File(project.join(".codex/hooks.json")),
+            Place::Folder("/etc/codex".into()),
+        ];
+        let folders = [environment("CODEX_HOME").map(PathBuf::from), home.as_ref().map(|home| home.join(".codex"))];
+        places.extend(folders.into_iter().flatten().map(Place::Folder));
+        let what = "the configuration of Codex";
+        let mut protected: Vec<Protected> = places.into_iter().map(|place| Protected { place, what }).collect();
+        // zsh, as login shell, reads these before every hook; of two, the compiled one if newer
+        let own = [home, environment("ZDOTDIR").map(PathBuf::from)].into_iter().flatten();
+        let start_up = own.map(|folder| folder.join(".zshenv")).chain(["/etc/zshenv".into(), "/etc/zsh/zshenv".into()]);
+        for file in start_up {
+            let what = "a start-up file of the shell that starts the hook";
+            let mut compiled = file.clone().into_os_string();
+            compiled.push(".zwc");
+            protected.extend([file, compiled.into()].map(|file| Protected { place: Place::File(file), what }));
+        }
+        protected
+    }
+
+    /// None is named; the hook's own working folder is the session's. The payload's is the call's,
+    /// and the agent's to choose.
+    fn project(_: Environment<'_>) -> Option<PathBuf> {
+        None
+    }
+
+    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
+        answer::answer(event, name, verdict)
+    }
+}

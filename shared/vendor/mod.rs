@@ -1,0 +1,261 @@
+//! What differs from vendor to vendor. Who opens one of the rooms below sees all that is that
+//! vendor's; a third vendor is one new room and one new program.
+
+mod advice;
+pub mod claude;
+pub mod codex;
+mod payload;
+mod table;
+
+pub use advice::advice;
+pub use payload::{Input, Keys, Payload};
+pub use table::{Class, Table, Tool};
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::decide::{Half, Reading, Wanted};
+use crate::frame::{Operation, mcp};
+
+/// Looks a variable of the environment up.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// One vendor, as the hook program needs it.
+pub trait Vendor {
+    /// The vendor's program, by the name its users know: `Claude Code`.
+    const PRODUCT: &'static str;
+    /// The word for it in commands and lines: `claude`.
+    const WORD: &'static str;
+    /// The hook program: `mh-hook-claude`.
+    const PROGRAM: &'static str;
+    /// How somebody takes the hook out again, to follow `to undo, `.
+    const UNDO: &'static str;
+    /// The most of the instruction text that reaches the model whole, in what
+    /// [`Vendor::measure`] counts.
+    const TEXT_LIMIT: usize;
+
+    /// The tools of the release that was measured.
+    fn table() -> &'static Table;
+
+    /// The length of a text as the vendor counts it.
+    fn measure(text: &str) -> usize;
+
+    /// What an event of this name is to the guard.
+    fn event(name: &str) -> Event;
+
+    /// Whose payload this is, if it is not this vendor's.
+    fn stranger(payload: &Payload<'_>) -> Option<&'static str>;
+
+    /// What a call of an MCP tool asks for.
+    fn mcp(payload: &Payload<'_>, tool: &str) -> RawAsks;
+
+    /// What a call asks for. Paths are as the payload has them.
+    fn asks(payload: &Payload<'_>, tool: &str) -> RawAsks {
+        if tool.starts_with(mcp::PREFIX) {
+            return Self::mcp(payload, tool);
+        }
+        Self::table().asks(payload, tool, Self::PRODUCT)
+    }
+
+    /// Whether an admitted call of this tool is granted where the vendor would ask somebody.
+    fn grants_approval(tool: &str) -> bool;
+
+    /// The places that a writing call must not touch, besides the guard's own.
+    fn protected(environment: Environment<'_>, project: &std::path::Path) -> Vec<Protected>;
+
+    /// The project folder, where the environment names it.
+    fn project(environment: Environment<'_>) -> Option<PathBuf>;
+
+    /// The answer on the vendor's wire.
+    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire;
+}
+
+/// What an event is to the guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A call waits for an answer.
+    Gate,
+    /// The vendor is about to ask a person, or its rules, whether a call may run.
+    Approval,
+    /// A prompt is about to be sent.
+    Prompt,
+    /// A session, or a sub-agent, starts and takes context.
+    Start,
+    /// Known, and of no concern, or after the fact: never answered.
+    Passing,
+    /// Not known to the release that was measured.
+    Unknown,
+}
+
+/// What is to be said about an event, in no vendor's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The call is granted.
+    Allow,
+    /// Nothing is claimed.
+    Abstain,
+    /// The call, the prompt or the session must not go on, for this reason.
+    Deny(String),
+    /// The frame's instruction text.
+    Text(String),
+}
+
+/// What goes out: everything the hook process says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wire {
+    /// Nothing, or one JSON object with its newline.
+    pub stdout: String,
+    /// Nothing, or the reason.
+    pub stderr: String,
+    /// Whether the process ends with 2.
+    pub block: bool,
+    /// Whether the vendor takes exit 2 with blank stderr for permission, so that an answer whose
+    /// stderr is lost must go out by stdout alone.
+    pub needs_stderr: bool,
+}
+
+impl Wire {
+    /// Zero bytes, exit 0.
+    pub fn silence() -> Wire {
+        Wire::default()
+    }
+}
+
+/// What a call asks for, its paths not yet finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawAsks {
+    /// As [`crate::decide::Asks::Needs`].
+    Needs(Vec<RawNeed>),
+    /// As [`crate::decide::Asks::Conversation`].
+    Conversation,
+    /// As [`crate::decide::Asks::Nothing`].
+    Nothing(String),
+}
+
+impl RawAsks {
+    /// One operation on no path.
+    pub fn operation(operation: Operation) -> RawAsks {
+        RawAsks::Needs(vec![RawNeed::of(operation)])
+    }
+}
+
+/// One thing that has to be admitted, its path not yet finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawNeed {
+    /// The operation.
+    pub wanted: Wanted,
+    /// What it is done to.
+    pub path: Option<RawPath>,
+}
+
+impl RawNeed {
+    /// An operation on no path.
+    pub fn of(operation: Operation) -> RawNeed {
+        RawNeed { wanted: Wanted::Operation(operation), path: None }
+    }
+
+    /// An operation on a file.
+    pub fn on(operation: Operation, file: impl Into<String>) -> RawNeed {
+        RawNeed { path: Some(RawPath { written: file.into(), folder: false }), ..RawNeed::of(operation) }
+    }
+
+    /// Whether it writes to its path.
+    pub fn writes(&self) -> bool {
+        matches!(self.wanted, Wanted::Operation(Operation::FileWrite | Operation::FileEdit))
+    }
+}
+
+/// A path as a payload has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawPath {
+    /// Absolute, or relative to the payload's working folder.
+    pub written: String,
+    /// Whether the call is about what lies below it.
+    pub folder: bool,
+}
+
+/// A place that self-protection keeps a writing call from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protected {
+    /// Which paths it is.
+    pub place: Place,
+    /// What it is, in words.
+    pub what: &'static str,
+}
+
+/// Which paths are protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// This file.
+    File(PathBuf),
+    /// This folder and all below it.
+    Folder(PathBuf),
+    /// Every file with a name that begins and ends so, directly in a folder of this name,
+    /// wherever that lies: a vendor may be started anywhere next time.
+    Named {
+        /// The folder's name.
+        folder: &'static str,
+        /// How the file's name begins.
+        prefix: &'static str,
+        /// How it ends.
+        suffix: &'static str,
+    },
+}
+
+/// A hook's command line, as an entry has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// The hook program, by absolute path.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+impl Registration {
+    /// The line for a shell, each word in single quotes.
+    pub fn shell_words(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.arguments);
+        words.map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What an MCP tool asks for when nothing is known of it but its rendered name.
+fn any_reading(tool: &str, half: fn(String) -> Half) -> RawAsks {
+    let readings = mcp::splits(tool)
+        .map(|(server, tool)| Reading { server: half(server.into()), tool: half(tool.into()) })
+        .collect();
+    RawAsks::Needs(vec![RawNeed { wanted: Wanted::Mcp { rendered: tool.into(), readings }, path: None }])
+}
+
+/// What a tool for MCP resources asks for: a method of MCP, as if it were a tool of the server.
+fn resources(payload: &Payload<'_>, method: &str) -> RawAsks {
+    match payload.input.text("server") {
+        Some(server) if !server.is_empty() => {
+            RawAsks::operation(Operation::McpCall { server: server.into_owned(), tool: method.into() })
+        }
+        _ => RawAsks::Nothing(format!(
+            "names no server, so it asks all of them: name one for which mcp.call SERVER/{method} is admitted"
+        )),
+    }
+}
+
+/// What a tool asks for that does `operation` to the file in this member of its input.
+fn on_file(payload: &Payload<'_>, member: &str, operation: Operation) -> RawAsks {
+    match payload.input.text(member) {
+        Some(file) if !file.is_empty() => RawAsks::Needs(vec![RawNeed::on(operation, file)]),
+        _ => {
+            RawAsks::Nothing(format!("has no `{member}` that is a string, so it cannot be told which file it is about"))
+        }
+    }
+}
+
+/// The agent that a payload belongs to, where it is neither vendor's.
+fn other_agent(payload: &Payload<'_>) -> Option<&'static str> {
+    let Keys { generation_id, camel_tool, .. } = payload.keys;
+    match payload.event.as_str() {
+        _ if generation_id => Some("Cursor"),
+        _ if camel_tool => Some("Copilot"),
+        "BeforeTool" | "AfterTool" | "BeforeToolSelection" | "BeforeModel" | "BeforeAgent" => Some("Gemini CLI"),
+        _ => None,
+    }
+}

@@ -1,0 +1,158 @@
+//! A hook's payload, read as strictly as a frame.
+//!
+//! Unknown fields are the vendor's to add and are passed over, though not unread: a key that
+//! stands twice at any depth refuses the payload, since our reading and the vendor's could differ.
+
+use std::borrow::Cow;
+
+use crate::json::{Fault, Kind, Reader};
+
+/// What a payload says, as far as it matters.
+#[derive(Debug, Default)]
+pub struct Payload<'a> {
+    /// `hook_event_name`
+    pub event: String,
+    /// `tool_name`
+    pub tool: Option<String>,
+    /// `tool_input`
+    pub input: Input<'a>,
+    /// `tool_use_id`
+    pub call_id: Option<String>,
+    /// `session_id`
+    pub session: Option<String>,
+    /// `agent_id`, on a sub-agent's calls.
+    pub agent: Option<String>,
+    /// `cwd`
+    pub cwd: Option<String>,
+    /// `mcp_server.name`, the server's own name (Claude Code).
+    pub mcp_server: Option<String>,
+    /// Whether these keys are there; what tells one agent's payload from another's.
+    pub keys: Keys,
+}
+
+/// Keys by which a payload is known for somebody's.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Keys {
+    /// `prompt_id`: Claude Code.
+    pub prompt_id: bool,
+    /// `turn_id`: Codex.
+    pub turn_id: bool,
+    /// `generation_id`: Cursor.
+    pub generation_id: bool,
+    /// `toolName`: Copilot.
+    pub camel_tool: bool,
+}
+
+/// The input of a tool, of which only some members are ever asked for.
+#[derive(Debug, Default)]
+pub struct Input<'a> {
+    members: Vec<(&'static str, &'a str)>,
+}
+
+/// The members of an input that some tool's judgement depends on.
+const ASKED: [&str; 7] = ["file_path", "notebook_path", "path", "pattern", "command", "server", "ws"];
+
+impl Input<'_> {
+    /// Whether the input has this member.
+    pub fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|(member, _)| *member == name)
+    }
+
+    /// The member, if it is a string.
+    pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let (_, raw) = self.members.iter().find(|(member, _)| *member == name)?;
+        Reader::new(raw.as_bytes()).and_then(|mut reader| reader.string()).ok()
+    }
+}
+
+impl<'a> Payload<'a> {
+    /// Read a payload.
+    ///
+    /// # Errors
+    /// Why it cannot be judged, to follow `the payload `.
+    pub fn read(bytes: &'a [u8]) -> Result<Payload<'a>, String> {
+        if bytes.is_empty() {
+            return Err("on standard input was empty; the vendor gives the call as one JSON object there".into());
+        }
+        let mut payload = Payload::default();
+        let reader = payload.fill(bytes).map_err(|fault| format!("is not one JSON object: {fault}"))?;
+        if let Some(twice) = reader.duplicate() {
+            let key: String = twice.key.chars().take(60).collect();
+            return Err(format!("has the key `{}` twice in one object (byte {})", key.escape_debug(), twice.at));
+        }
+        if payload.event.is_empty() {
+            return Err("has no string `hook_event_name`".into());
+        }
+        Ok(payload)
+    }
+
+    fn fill(&mut self, bytes: &'a [u8]) -> Result<Reader<'a>, Fault> {
+        let mut reader = Reader::new(bytes)?;
+        reader.enter_object()?;
+        while let Some(key) = reader.next_key()? {
+            match &*key.name {
+                "hook_event_name" => self.event = string(&mut reader)?.unwrap_or_default(),
+                // a name that is no string is a name that no table has
+                "tool_name" => self.tool = Some(string(&mut reader)?.unwrap_or_default()),
+                "tool_input" => self.input.fill(&mut reader)?,
+                "tool_use_id" => self.call_id = string(&mut reader)?,
+                "session_id" => self.session = string(&mut reader)?,
+                "agent_id" => self.agent = string(&mut reader)?,
+                "cwd" => self.cwd = string(&mut reader)?,
+                "mcp_server" => self.mcp_server = Some(server(&mut reader)?),
+                name => {
+                    match name {
+                        "prompt_id" => self.keys.prompt_id = true,
+                        "turn_id" => self.keys.turn_id = true,
+                        "generation_id" => self.keys.generation_id = true,
+                        "toolName" => self.keys.camel_tool = true,
+                        _ => {}
+                    }
+                    reader.skip()?;
+                }
+            }
+        }
+        reader.end()?;
+        Ok(reader)
+    }
+}
+
+impl<'a> Input<'a> {
+    fn fill(&mut self, reader: &mut Reader<'a>) -> Result<(), Fault> {
+        if reader.kind()? != Kind::Object {
+            return reader.skip();
+        }
+        reader.enter_object()?;
+        while let Some(key) = reader.next_key()? {
+            let from = reader.offset();
+            reader.skip()?;
+            if let Some(name) = ASKED.iter().find(|name| **name == key.name) {
+                self.members.push((name, reader.slice(from, reader.position())));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn string(reader: &mut Reader<'_>) -> Result<Option<String>, Fault> {
+    match reader.kind()? {
+        Kind::String => reader.string().map(|text| Some(text.into_owned())),
+        _ => reader.skip().map(|()| None),
+    }
+}
+
+/// The name in `mcp_server`; anything else is a server without a name, which none is.
+fn server(reader: &mut Reader<'_>) -> Result<String, Fault> {
+    let mut name = String::new();
+    if reader.kind()? != Kind::Object {
+        return reader.skip().map(|()| name);
+    }
+    reader.enter_object()?;
+    while let Some(key) = reader.next_key()? {
+        match &*key.name {
+            "name" => name = string(reader)?.unwrap_or_default(),
+            _ => reader.skip()?,
+        }
+    }
+    Ok(name)
+}

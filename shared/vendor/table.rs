@@ -1,0 +1,88 @@
+//! The form of a vendor's tool table.
+
+use std::fmt::Write as _;
+
+use super::{Payload, RawAsks};
+
+/// What a tool is to the guard.
+#[derive(Debug, Clone, Copy)]
+pub enum Class {
+    /// It carries operations: in words, and as they are read off a call.
+    Carries(&'static str, fn(&Payload<'_>) -> RawAsks),
+    /// It touches nothing outside the conversation: abstain, for this reason.
+    Conversation(&'static str),
+    /// It is known, and nothing admits it: deny, for this reason.
+    Denied(&'static str),
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    /// The name in the hook's payload.
+    pub name: &'static str,
+    /// What it is.
+    pub class: Class,
+}
+
+/// A vendor's tools.
+#[derive(Debug)]
+pub struct Table {
+    /// The vendor's release that the table was measured on.
+    pub release: &'static str,
+    /// Its tools, by class.
+    pub tools: &'static [Tool],
+}
+
+impl Tool {
+    /// A tool that carries operations.
+    pub const fn carries(name: &'static str, words: &'static str, asks: fn(&Payload<'_>) -> RawAsks) -> Tool {
+        Tool { name, class: Class::Carries(words, asks) }
+    }
+
+    /// A tool that touches nothing outside the conversation.
+    pub const fn conversation(name: &'static str, why: &'static str) -> Tool {
+        Tool { name, class: Class::Conversation(why) }
+    }
+
+    /// A tool that nothing admits.
+    pub const fn denied(name: &'static str, why: &'static str) -> Tool {
+        Tool { name, class: Class::Denied(why) }
+    }
+}
+
+impl Table {
+    /// The class of a tool, by its exact name. MCP tools are not in the table.
+    pub fn class(&self, name: &str) -> Option<Class> {
+        self.tools.iter().find(|tool| tool.name == name).map(|tool| tool.class)
+    }
+
+    /// What a call of this tool asks for; a tool that the table does not have asks for something
+    /// that nobody can name.
+    pub fn asks(&self, payload: &Payload<'_>, tool: &str, product: &str) -> RawAsks {
+        match self.class(tool) {
+            Some(Class::Carries(_, asks)) => asks(payload),
+            Some(Class::Conversation(_)) => RawAsks::Conversation,
+            Some(Class::Denied(why)) => RawAsks::Nothing(format!("{why}, which no operation admits")),
+            None => RawAsks::Nothing(format!(
+                "is unknown to the tool table of {product} {}, so nothing says which operation it is",
+                self.release
+            )),
+        }
+    }
+
+    /// The table for people.
+    pub fn print(&self, product: &str) -> String {
+        let mut out = format!("tool table of {product} {}\n", self.release);
+        let width = self.tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
+        for Tool { name, class } in self.tools {
+            let _ = match class {
+                Class::Carries(operations, _) => writeln!(out, "{name:width$}  needs    {operations}"),
+                Class::Conversation(why) => writeln!(out, "{name:width$}  abstain  {why}"),
+                Class::Denied(why) => writeln!(out, "{name:width$}  deny     {why}"),
+            };
+        }
+        let _ = writeln!(out, "{:width$}  needs    mcp.call SERVER/TOOL", "mcp__SERVER__TOOL");
+        let _ = writeln!(out, "{:width$}  deny     unknown to this table", "any other");
+        out
+    }
+}
