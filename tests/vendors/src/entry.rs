@@ -24,13 +24,7 @@ pub struct Ask {
 impl Ask {
     /// The usual one: pinned, admitted calls are allowed.
     pub fn pinned(frame: &Frame) -> Ask {
-        Ask {
-            frame: Some(frame.path.clone()),
-            pin: true,
-            policy: "frame",
-            audit: None,
-            more: Vec::new(),
-        }
+        Ask { frame: Some(frame.path.clone()), pin: true, policy: "frame", audit: None, more: Vec::new() }
     }
 
     pub fn policy(mut self, policy: &'static str) -> Ask {
@@ -43,12 +37,7 @@ impl Ask {
         self
     }
 
-    fn print(
-        &self,
-        scratch: &Scratch,
-        vendor: &str,
-        prepare: impl FnOnce(&mut Command),
-    ) -> Result<String, String> {
+    fn print(&self, scratch: &Scratch, vendor: &str, prepare: impl FnOnce(&mut Command)) -> Result<String, String> {
         let mut command = scratch.command(scratch.program("mh-setup"));
         command.args([vendor, "--print"]);
         if let Some(frame) = &self.frame {
@@ -66,10 +55,7 @@ impl Ask {
         let ended = scratch.run(&mut command, "setup")?;
         match ended.code {
             Some(0) => Ok(ended.stdout),
-            code => Err(format!(
-                "mh-setup {vendor} --print ended with {code:?}: {}",
-                ended.stderr.trim()
-            )),
+            code => Err(format!("mh-setup {vendor} --print ended with {code:?}: {}", ended.stderr.trim())),
         }
     }
 }
@@ -77,8 +63,7 @@ impl Ask {
 /// The settings object for Claude Code: `{"hooks": ...}`.
 pub fn claude(scratch: &Scratch, ask: &Ask) -> Result<Value, String> {
     let text = ask.print(scratch, "claude", |_| ())?;
-    serde_json::from_str(&text)
-        .map_err(|error| format!("mh-setup claude --print is no JSON: {error}"))
+    serde_json::from_str(&text).map_err(|error| format!("mh-setup claude --print is no JSON: {error}"))
 }
 
 /// The TOML for `$CODEX_HOME/config.toml`, trust hashes included. CODEX_HOME is the

@@ -1,7 +1,10 @@
 //! Frames, made by the product's own `mh-frame-seal`: a suite that sealed them itself
 //! would prove only that it agrees with itself.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 
 use crate::scratch::Scratch;
 
@@ -15,6 +18,7 @@ pub struct Frame {
 pub struct Spec {
     admit: Vec<String>,
     mcp: Vec<(String, String)>,
+    ambiguous: Vec<(String, String)>,
     scope: Vec<(String, String)>,
     obligations: Vec<String>,
 }
@@ -39,23 +43,23 @@ impl Spec {
     }
 
     pub fn all_but(operation: &str) -> Spec {
-        let rest: Vec<&str> = OPERATIONS
-            .iter()
-            .copied()
-            .filter(|name| *name != operation)
-            .collect();
+        let rest: Vec<&str> = OPERATIONS.iter().copied().filter(|name| *name != operation).collect();
         Spec::admitting(&rest)
     }
 
     pub fn admitting(operations: &[&str]) -> Spec {
-        Spec {
-            admit: operations.iter().map(|name| (*name).to_string()).collect(),
-            ..Spec::default()
-        }
+        Spec { admit: operations.iter().map(|name| (*name).to_string()).collect(), ..Spec::default() }
     }
 
     pub fn mcp(mut self, server: &str, tool: &str) -> Spec {
         self.mcp.push((server.into(), tool.into()));
+        self
+    }
+
+    /// A pair that `mh-frame-seal` does not mint, since two pairs render to one name; a
+    /// frame that has it is valid all the same, and the hook has to judge by it.
+    pub fn ambiguous_mcp(mut self, server: &str, tool: &str) -> Spec {
+        self.ambiguous.push((server.into(), tool.into()));
         self
     }
 
@@ -76,19 +80,9 @@ impl Spec {
         self.seal_to(scratch, &path)
     }
 
-    pub fn seal_to(&self, scratch: &Scratch, path: &std::path::Path) -> Result<Frame, String> {
+    pub fn seal_to(&self, scratch: &Scratch, path: &Path) -> Result<Frame, String> {
         let mut command = scratch.command(scratch.program("mh-frame-seal"));
-        command.args([
-            "--new",
-            "--workflow",
-            "suite",
-            "--version",
-            "1",
-            "--state",
-            "work",
-            "--step",
-            "1",
-        ]);
+        command.args(["--new", "--workflow", "suite", "--version", "1", "--state", "work", "--step", "1"]);
         for operation in &self.admit {
             command.args(["--admit", operation]);
         }
@@ -96,11 +90,7 @@ impl Spec {
             command.args(["--admit-mcp", server, tool]);
         }
         for (glob, operations) in &self.scope {
-            let operations = if operations.is_empty() {
-                "none"
-            } else {
-                operations
-            };
+            let operations = if operations.is_empty() { "none" } else { operations };
             command.args(["--scope", glob, operations]);
         }
         for text in &self.obligations {
@@ -109,25 +99,37 @@ impl Spec {
         command.arg("--handoff-none").arg("-o").arg(path);
         let ended = scratch.run(&mut command, "seal")?;
         if ended.code != Some(0) {
-            return Err(format!(
-                "mh-frame-seal ended with {:?}: {}",
-                ended.code,
-                ended.stderr.trim()
-            ));
+            return Err(format!("mh-frame-seal ended with {:?}: {}", ended.code, ended.stderr.trim()));
+        }
+        if !self.ambiguous.is_empty() {
+            self.mint_ambiguous(scratch, path)?;
         }
         let mut command = scratch.command(scratch.program("mh-frame-verify"));
         command.args(["--print", "digest"]).arg(path);
         let ended = scratch.run(&mut command, "verify")?;
         if ended.code != Some(0) {
-            return Err(format!(
-                "mh-frame-verify ended with {:?}: {}",
-                ended.code,
-                ended.stderr.trim()
-            ));
+            return Err(format!("mh-frame-verify ended with {:?}: {}", ended.code, ended.stderr.trim()));
         }
-        Ok(Frame {
-            path: path.to_path_buf(),
-            digest: ended.stdout.trim().to_string(),
-        })
+        Ok(Frame { path: path.to_path_buf(), digest: ended.stdout.trim().to_string() })
+    }
+
+    /// Puts the pairs in beside the tool that refuses to: `mh-frame-verify` names the digest
+    /// of an edited document, and with that digest the document is sealed.
+    fn mint_ambiguous(&self, scratch: &Scratch, path: &Path) -> Result<(), String> {
+        let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let mut document: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        if let Some(operations) = document["operations"].as_array_mut() {
+            for (server, tool) in &self.ambiguous {
+                operations.push(json!({"op": "mcp.call", "server": server, "tool": tool}));
+            }
+        }
+        fs::write(path, document.to_string()).map_err(|error| error.to_string())?;
+        let mut command = scratch.command(scratch.program("mh-frame-verify"));
+        let ended = scratch.run(command.arg(path), "verify")?;
+        let said = format!("{} {}", ended.stdout, ended.stderr);
+        let digests = said.split(|c: char| !c.is_ascii_hexdigit()).filter(|word| word.len() == 64);
+        let digest = digests.last().ok_or("mh-frame-verify names no digest")?;
+        document["digest"] = json!(digest);
+        fs::write(path, document.to_string()).map_err(|error| error.to_string())
     }
 }

@@ -93,10 +93,9 @@ pub fn add(cases: &mut Cases) {
             run(place.frame(&spec)?)
         });
     }
-    for (name, spec, want) in [
-        ("admitted", Spec::all(), Want::Ran),
-        ("shell not admitted", Spec::all_but("shell"), Want::Blocked),
-    ] {
+    for (name, spec, want) in
+        [("admitted", Spec::all(), Want::Ran), ("shell not admitted", Spec::all_but("shell"), Want::Blocked)]
+    {
         cases.add(format!("two sub-agents at once, {name}"), want, move |run| {
             let run = run.frame(&spec)?;
             let scratch = run.scratch;
@@ -149,19 +148,22 @@ fn parallel(cases: &mut Cases) {
             calls.push(Call::new("Read", json!({"file_path": path})));
         }
         let outcome = run.calls(calls).go()?;
-        let told = |folder: &str| outcome.answers.iter().filter(|answer| answer.text.contains(&format!("{folder}-text-"))).count();
+        let told = |folder: &str| {
+            outcome.answers.iter().filter(|answer| answer.text.contains(&format!("{folder}-text-"))).count()
+        };
         match (told("in"), told("out")) {
             (10, 0) => Ok(()),
-            (inside, outside) => Err(format!("{inside} of 10 inside and {outside} of 10 outside were read; {}", outcome.detail())),
+            (inside, outside) => {
+                Err(format!("{inside} of 10 inside and {outside} of 10 outside were read; {}", outcome.detail()))
+            }
         }
     });
 }
 
 fn folders(cases: &mut Cases) {
-    for (name, spec, want) in [
-        ("admitted", Spec::all(), Want::Ran),
-        ("not admitted", Spec::all_but("file.write"), Want::Blocked),
-    ] {
+    for (name, spec, want) in
+        [("admitted", Spec::all(), Want::Ran), ("not admitted", Spec::all_but("file.write"), Want::Blocked)]
+    {
         let moved = spec.clone();
         cases.add(format!("the working folder moved by cd, a write {name}"), want, move |run| {
             let path = run.scratch.project.join("o.txt");

@@ -47,9 +47,11 @@ const LOST: &[(&str, Change)] = &[
     }),
     ("permissions that are a string", |run| Ok(run.setting("permissions", json!("all")))),
     ("a model that is a number", |run| Ok(run.setting("model", json!(5)))),
-    ("a sibling hook of unknown type", |run| Ok(run.mangle(|text| {
-        text.replace("\"PreToolUse\":[", "\"PreToolUse\":[{\"matcher\":\"*\",\"hooks\":[{\"type\":\"no-such\"}]},")
-    }))),
+    ("a sibling hook of unknown type", |run| {
+        Ok(run.mangle(|text| {
+            text.replace("\"PreToolUse\":[", "\"PreToolUse\":[{\"matcher\":\"*\",\"hooks\":[{\"type\":\"no-such\"}]},")
+        }))
+    }),
 ];
 
 /// What leaves hooks out whatever the settings say.
@@ -74,8 +76,12 @@ pub fn add(cases: &mut Cases) {
         });
     }
     for (name, change) in WITHOUT {
-        for (place, launch) in [("hooks in the project's settings", Launch::Project), ("strongest launch", Launch::Strong)] {
-            cases.limit(LAUNCHER, format!("{name}, {place}"), move |run| touch(change(not_admitted(run)?.launch(launch))?));
+        for (place, launch) in
+            [("hooks in the project's settings", Launch::Project), ("strongest launch", Launch::Strong)]
+        {
+            cases.limit(LAUNCHER, format!("{name}, {place}"), move |run| {
+                touch(change(not_admitted(run)?.launch(launch))?)
+            });
         }
     }
     cases.limit(LAUNCHER, "--setting-sources '', hooks in the project's settings", |run| {
@@ -127,7 +133,10 @@ fn mid_session(cases: &mut Cases) {
             let outcome = run
                 .read(&path)
                 .write(&path, text)
-                .after(4.0, Call::new("Edit", json!({"file_path": edit, "old_string": "before", "new_string": "after"})))
+                .after(
+                    4.0,
+                    Call::new("Edit", json!({"file_path": edit, "old_string": "before", "new_string": "after"})),
+                )
                 .go()?;
             outcome.or_refusal(scratch.read("a.txt").contains("after"))
         });
@@ -153,7 +162,8 @@ fn mid_session(cases: &mut Cases) {
             let run = run.frame(&Spec::all_but("file.write"))?.launch(launch);
             let hook = run.scratch.program("mh-hook-claude");
             let path = run.scratch.project.join("o.txt");
-            let command = format!("rm '{0}' && printf '#!/bin/sh\\nexit 0\\n' > '{0}' && chmod 755 '{0}'", hook.display());
+            let command =
+                format!("rm '{0}' && printf '#!/bin/sh\\nexit 0\\n' > '{0}' && chmod 755 '{0}'", hook.display());
             run.bash(&command).write(path, "x").effect("o.txt")
         });
     }
@@ -177,7 +187,8 @@ fn other_hooks(cases: &mut Cases) {
         let path = run.scratch.project.join("o.txt");
         rewriting(run)?.launch(Launch::Strong).write(path, "x").effect("secret.txt")
     });
-    const FRONTMATTER: &str = "hooks in a skill's own header run beside ours: --setting-sources '' leaves such skills out";
+    const FRONTMATTER: &str =
+        "hooks in a skill's own header run beside ours: --setting-sources '' leaves such skills out";
     fn skill(run: Run<'_>) -> Result<Run<'_>, String> {
         let text = "---\nname: own\ndescription: d\nhooks:\n  PreToolUse:\n    - matcher: \"\"\n      hooks:\n        \
                     - type: command\n          command: touch o.txt\n---\nx\n";

@@ -60,7 +60,8 @@ pub fn add(cases: &mut Cases) {
         });
     }
     cases.blocked("a Monitor with a web socket, web.read not admitted", |run| {
-        let input = json!({"ws": {"url": "ws://127.0.0.1:9/x"}, "description": "m", "timeout_ms": 1000, "persistent": false});
+        let input =
+            json!({"ws": {"url": "ws://127.0.0.1:9/x"}, "description": "m", "timeout_ms": 1000, "persistent": false});
         let outcome = run.frame(&Spec::all_but("web.read"))?.call("Monitor", input).go()?;
         outcome.or_refusal(false)
     });

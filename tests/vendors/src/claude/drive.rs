@@ -80,9 +80,7 @@ impl<'a> Run<'a> {
     pub fn entry(mut self, ask: &Ask, frame: &Frame) -> Result<Run<'a>, String> {
         self.digest.clone_from(&frame.digest);
         let printed = entry::claude(self.scratch, ask)?;
-        let hooks = printed["hooks"]
-            .as_object()
-            .ok_or("mh-setup printed no hooks")?;
+        let hooks = printed["hooks"].as_object().ok_or("mh-setup printed no hooks")?;
         self.hooks = hooks.clone();
         Ok(self)
     }
@@ -102,6 +100,14 @@ impl<'a> Run<'a> {
     /// The entry without this event: what is left of the guard then.
     pub fn without(mut self, event: &str) -> Run<'a> {
         self.hooks.remove(event);
+        self
+    }
+
+    /// The entry of PreToolUse under this event too, where none is printed for it.
+    pub fn also(mut self, event: &str) -> Run<'a> {
+        if let Some(groups) = self.hooks.get("PreToolUse").cloned() {
+            self.hooks.insert(event.into(), groups);
+        }
         self
     }
 
@@ -162,12 +168,8 @@ impl<'a> Run<'a> {
 
     /// An MCP server of the suite's own (see `mcp`).
     pub fn server(mut self, name: &str, spec: &Value) -> Result<Run<'a>, String> {
-        let suite = std::env::current_exe()
-            .map_err(|error| format!("could not find this program: {error}"))?;
-        self.mcp.insert(
-            name.into(),
-            json!({"command": suite, "args": ["mcp", spec.to_string()]}),
-        );
+        let suite = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
+        self.mcp.insert(name.into(), json!({"command": suite, "args": ["mcp", spec.to_string()]}));
         Ok(self)
     }
 
@@ -181,10 +183,7 @@ impl<'a> Run<'a> {
     }
 
     pub fn write(self, path: impl AsRef<Path>, content: &str) -> Run<'a> {
-        self.call(
-            "Write",
-            json!({"file_path": path.as_ref(), "content": content}),
-        )
+        self.call("Write", json!({"file_path": path.as_ref(), "content": content}))
     }
 
     pub fn read(self, path: impl AsRef<Path>) -> Run<'a> {
@@ -199,8 +198,7 @@ impl<'a> Run<'a> {
 
     /// The same after a while: the vendor needs up to 3 s to notice a changed file.
     pub fn after(mut self, seconds: f32, call: Call) -> Run<'a> {
-        self.script
-            .push(vec![call], Duration::from_secs_f32(seconds));
+        self.script.push(vec![call], Duration::from_secs_f32(seconds));
         self
     }
 
@@ -225,12 +223,7 @@ impl<'a> Run<'a> {
             Launch::User => drop(user.insert("hooks".into(), Value::Object(self.hooks))),
             Launch::Strong => {
                 let strong = json!({"disableAllHooks": false, "hooks": self.hooks});
-                flags.extend([
-                    "--settings".into(),
-                    strong.to_string(),
-                    "--setting-sources".into(),
-                    String::new(),
-                ]);
+                flags.extend(["--settings".into(), strong.to_string(), "--setting-sources".into(), String::new()]);
             }
         }
         for (event, group) in self.beside {
@@ -260,14 +253,7 @@ impl<'a> Run<'a> {
             .map_err(|error| format!("could not start the stub of the model's service: {error}"))?;
         let mut command = scratch.command(self.program);
         command
-            .args([
-                "-p",
-                &self.prompt,
-                "--output-format",
-                "stream-json",
-                "--verbose",
-                "--include-hook-events",
-            ])
+            .args(["-p", &self.prompt, "--output-format", "stream-json", "--verbose", "--include-hook-events"])
             .args(["--permission-mode", self.mode])
             .args(&flags)
             .current_dir(&self.folder)
@@ -333,12 +319,7 @@ impl Outcome {
                 }
             }
         }
-        Outcome {
-            ended,
-            requests,
-            answers: all,
-            digest,
-        }
+        Outcome { ended, requests, answers: all, digest }
     }
 
     pub fn was_told(&self, text: &str) -> bool {
@@ -347,9 +328,7 @@ impl Outcome {
 
     /// Whether some request to the model holds `text` anywhere.
     pub fn asked_with(&self, text: &str) -> bool {
-        self.requests
-            .iter()
-            .any(|request| request.to_string().contains(text))
+        self.requests.iter().any(|request| request.to_string().contains(text))
     }
 
     /// The first request of the conversation whose prompt holds `word`, as text.
@@ -368,27 +347,17 @@ impl Outcome {
 
     pub fn refused(&self) -> bool {
         let mark = self.digest.get(..12).unwrap_or_default();
-        !mark.is_empty()
-            && self
-                .answers
-                .iter()
-                .any(|answer| answer.is_error && answer.text.contains(mark))
+        !mark.is_empty() && self.answers.iter().any(|answer| answer.is_error && answer.text.contains(mark))
     }
 
     /// For people: the end of the story.
     pub fn detail(&self) -> String {
-        let last = self
-            .answers
-            .last()
-            .map_or("no tool result".to_string(), |answer| {
-                let text: String = answer.text.chars().take(400).collect();
-                format!("the model was told (error {}): {text:?}", answer.is_error)
-            });
+        let last = self.answers.last().map_or("no tool result".to_string(), |answer| {
+            let text: String = answer.text.chars().take(400).collect();
+            format!("the model was told (error {}): {text:?}", answer.is_error)
+        });
         let errors: String = self.ended.stderr.chars().take(200).collect();
-        format!(
-            "{last}; claude ended with {:?}, stderr {errors:?}",
-            self.ended.code
-        )
+        format!("{last}; claude ended with {:?}, stderr {errors:?}", self.ended.code)
     }
 
     /// A call that never came back to the model proves nothing either way.
@@ -401,10 +370,7 @@ impl Outcome {
 
     pub fn or_refusal(&self, ran: bool) -> Result<Seen, String> {
         if !ran && !self.refused() {
-            return Err(format!(
-                "not run, but not by the frame's refusal; {}",
-                self.detail()
-            ));
+            return Err(format!("not run, but not by the frame's refusal; {}", self.detail()));
         }
         self.effect(ran)
     }

@@ -106,7 +106,9 @@ fn set_executable(path: &std::path::Path) -> Result<(), String> {
 /// A wrapper round our program: a deny is exit 2, which noise does not spoil; a wrapper
 /// that ends with 0 in our place speaks for itself.
 fn wrappers(cases: &mut Cases) {
-    let wrapped = |script: &str| format!("mv '{{H}}' '{{H}}.real' && printf '{script}' > '{{H}}' && chmod 755 '{{H}}' && rm '{{F}}'");
+    let wrapped = |script: &str| {
+        format!("mv '{{H}}' '{{H}}.real' && printf '{script}' > '{{H}}' && chmod 755 '{{H}}' && rm '{{F}}'")
+    };
     let before = wrapped("#!/bin/sh\\necho noise\\nexec \"$0.real\" \"$@\"\\n");
     cases.blocked("a wrapper's noise before our deny", move |run| broken(run.frame(&Spec::all())?, &before));
     let after = wrapped("#!/bin/sh\\n\"$0.real\" \"$@\"\\nstatus=$?\\necho noise\\nexit $status\\n");
@@ -116,7 +118,9 @@ fn wrappers(cases: &mut Cases) {
     let deaf = wrapped("#!/bin/sh\\nexec \"$0.real\" \"$@\" <&-\\n");
     cases.blocked("a wrapper that closes stdin", move |run| broken(run.frame(&Spec::all())?, &deaf));
     let ends = wrapped("#!/bin/sh\\n\"$0.real\" \"$@\" >/dev/null\\necho done\\n");
-    cases.limit("a wrapper that ends with 0 answers in our place: the entry runs our program itself", "a wrapper that ends with 0 whatever we said", move |run| {
-        broken(run.frame(&Spec::all())?, &ends)
-    });
+    cases.limit(
+        "a wrapper that ends with 0 answers in our place: the entry runs our program itself",
+        "a wrapper that ends with 0 whatever we said",
+        move |run| broken(run.frame(&Spec::all())?, &ends),
+    );
 }

@@ -26,19 +26,11 @@ impl Stub {
     }
 
     pub fn requests(&self) -> Vec<Value> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-fn answer(
-    request: &Request,
-    script: &Script,
-    kept: &Mutex<Vec<Value>>,
-    logs: &std::path::Path,
-) -> Response {
+fn answer(request: &Request, script: &Script, kept: &Mutex<Vec<Value>>, logs: &std::path::Path) -> Response {
     if request.path.contains("/count_tokens") {
         return Response::json(&json!({"input_tokens": 100}));
     }
@@ -51,18 +43,11 @@ fn answer(
         kept.push(body.clone());
         kept.len()
     };
-    drop(fs::write(
-        logs.join(format!("request-{number:03}.json")),
-        format!("{body:#}"),
-    ));
+    drop(fs::write(logs.join(format!("request-{number:03}.json")), format!("{body:#}")));
     let (blocks, stop) = blocks(script, &body, number);
     let id = format!("msg_suite{number:05}");
     let model = body["model"].as_str().unwrap_or("stub").to_string();
-    if body["stream"] == json!(true) {
-        stream(id, model, blocks, stop)
-    } else {
-        whole(&id, &model, &blocks, stop)
-    }
+    if body["stream"] == json!(true) { stream(id, model, blocks, stop) } else { whole(&id, &model, &blocks, stop) }
 }
 
 fn blocks(script: &Script, body: &Value, number: usize) -> (Vec<Value>, &'static str) {
@@ -71,10 +56,7 @@ fn blocks(script: &Script, body: &Value, number: usize) -> (Vec<Value>, &'static
         return last_words("That is all.");
     };
     thread::sleep(turn.delay);
-    let results: Vec<String> = answers(body)
-        .into_iter()
-        .map(|answer| answer.text)
-        .collect();
+    let results: Vec<String> = answers(body).into_iter().map(|answer| answer.text).collect();
     let results = results.join("\n");
     let calls: Vec<Value> = turn
         .calls
@@ -93,10 +75,8 @@ fn usage() -> Value {
 }
 
 fn whole(id: &str, model: &str, blocks: &[Value], stop: &str) -> Response {
-    Response::json(
-        &json!({"id": id, "type": "message", "role": "assistant", "model": model, "content": blocks,
-                           "stop_reason": stop, "stop_sequence": null, "usage": usage()}),
-    )
+    Response::json(&json!({"id": id, "type": "message", "role": "assistant", "model": model, "content": blocks,
+                           "stop_reason": stop, "stop_sequence": null, "usage": usage()}))
 }
 
 fn stream(id: String, model: String, blocks: Vec<Value>, stop: &'static str) -> Response {
@@ -109,10 +89,9 @@ fn stream(id: String, model: String, blocks: Vec<Value>, stop: &'static str) -> 
         )?;
         for (index, block) in blocks.iter().enumerate() {
             let (empty, delta) = match block["type"].as_str() {
-                Some("text") => (
-                    json!({"type": "text", "text": ""}),
-                    json!({"type": "text_delta", "text": block["text"]}),
-                ),
+                Some("text") => {
+                    (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": block["text"]}))
+                }
                 _ => (
                     json!({"type": "tool_use", "id": block["id"], "name": block["name"], "input": {}}),
                     json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}),
@@ -122,14 +101,8 @@ fn stream(id: String, model: String, blocks: Vec<Value>, stop: &'static str) -> 
                 "content_block_start",
                 &json!({"type": "content_block_start", "index": index, "content_block": empty}),
             )?;
-            out.event(
-                "content_block_delta",
-                &json!({"type": "content_block_delta", "index": index, "delta": delta}),
-            )?;
-            out.event(
-                "content_block_stop",
-                &json!({"type": "content_block_stop", "index": index}),
-            )?;
+            out.event("content_block_delta", &json!({"type": "content_block_delta", "index": index, "delta": delta}))?;
+            out.event("content_block_stop", &json!({"type": "content_block_stop", "index": index}))?;
         }
         out.event(
             "message_delta",

@@ -36,17 +36,10 @@ impl Cases {
         run: impl Fn(Run<'_>) -> Result<Seen, String> + Send + Sync + 'static,
     ) {
         let program = self.program.clone();
-        self.all
-            .push(Case::new("claude", name, want, move |scratch| {
-                run(Run::new(&program, scratch))
-            }));
+        self.all.push(Case::new("claude", name, want, move |scratch| run(Run::new(&program, scratch))));
     }
 
-    fn ran(
-        &mut self,
-        name: impl Into<String>,
-        run: impl Fn(Run<'_>) -> Result<Seen, String> + Send + Sync + 'static,
-    ) {
+    fn ran(&mut self, name: impl Into<String>, run: impl Fn(Run<'_>) -> Result<Seen, String> + Send + Sync + 'static) {
         self.add(name, Want::Ran, run);
     }
 
@@ -58,14 +51,8 @@ impl Cases {
         self.add(name, Want::Blocked, run);
     }
 
-    fn holds(
-        &mut self,
-        name: impl Into<String>,
-        run: impl Fn(Run<'_>) -> Result<(), String> + Send + Sync + 'static,
-    ) {
-        self.add(name, Want::Holds, move |place| {
-            run(place).map(|()| Seen::held())
-        });
+    fn holds(&mut self, name: impl Into<String>, run: impl Fn(Run<'_>) -> Result<(), String> + Send + Sync + 'static) {
+        self.add(name, Want::Holds, move |place| run(place).map(|()| Seen::held()));
     }
 
     /// A hole that the README names.
@@ -76,18 +63,13 @@ impl Cases {
         run: impl Fn(Run<'_>) -> Result<Seen, String> + Send + Sync + 'static,
     ) {
         let program = self.program.clone();
-        let case = Case::new("claude", name, Want::Ran, move |scratch| {
-            run(Run::new(&program, scratch))
-        });
+        let case = Case::new("claude", name, Want::Ran, move |scratch| run(Run::new(&program, scratch)));
         self.all.push(case.limit(limit));
     }
 }
 
 pub fn cases(program: &Path) -> Vec<Case> {
-    let mut cases = Cases {
-        program: program.into(),
-        all: Vec::new(),
-    };
+    let mut cases = Cases { program: program.into(), all: Vec::new() };
     tools::add(&mut cases);
     control::add(&mut cases);
     modes::add(&mut cases);

@@ -89,10 +89,9 @@ fn rules(cases: &mut Cases) {
 
 /// A launcher that owns the process may leave the flags out (DESIGN's "one source").
 fn environment_alone(cases: &mut Cases) {
-    for (name, spec, want) in [
-        ("admitted", Spec::admitting(&["shell"]), Want::Ran),
-        ("not admitted", Spec::all_but("shell"), Want::Blocked),
-    ] {
+    for (name, spec, want) in
+        [("admitted", Spec::admitting(&["shell"]), Want::Ran), ("not admitted", Spec::all_but("shell"), Want::Blocked)]
+    {
         cases.add(format!("the environment alone names the frame, {name}"), want, move |run| {
             let frame = spec.seal(run.scratch, "frame.json")?;
             let path = frame.path.display().to_string();

@@ -16,7 +16,8 @@ fn approving(run: Run<'_>) -> Result<Run<'_>, String> {
 
 fn deny_only<'a>(run: Run<'a>, spec: &Spec) -> Result<Run<'a>, String> {
     let frame = spec.seal(run.scratch, "frame.json")?;
-    run.entry(&Ask::pinned(&frame).policy("deny-only"), &frame)
+    let run = run.entry(&Ask::pinned(&frame).policy("deny-only"), &frame)?;
+    Ok(run.also("PermissionRequest"))
 }
 
 fn touch(run: Run<'_>) -> Result<Seen, String> {
@@ -38,15 +39,19 @@ pub fn add(cases: &mut Cases) {
             .effect_or_refusal("o.txt")
     });
     cases.blocked("PermissionRequest alone, not admitted: its message reaches the model", |run| {
-        let run = run.frame(&Spec::all_but("shell"))?.without("PreToolUse");
+        let run = run.frame(&Spec::all_but("shell"))?.also("PermissionRequest").without("PreToolUse");
         run.mode("manual").bash("touch o.txt").effect_or_refusal("o.txt")
     });
     cases.blocked("PermissionRequest alone, admitted: silence, so nobody has said yes", |run| {
-        touch(run.frame(&Spec::all())?.without("PreToolUse").mode("manual"))
+        touch(run.frame(&Spec::all())?.also("PermissionRequest").without("PreToolUse").mode("manual"))
     });
     cases.blocked("PermissionRequest alone, MCP admitted: silence on Claude", |run| {
         let mark = run.scratch.project.join("o.txt");
-        let run = run.frame(&Spec::all().mcp("lab", "append"))?.without("PreToolUse").mode("manual");
+        let run = run
+            .frame(&Spec::all().mcp("lab", "append"))?
+            .also("PermissionRequest")
+            .without("PreToolUse")
+            .mode("manual");
         run.server("lab", &json!({"tools": {"append": mark}}))?.call("mcp__lab__append", json!({})).effect("o.txt")
     });
     cases.blocked("plan mode, admitted: no hook of ours lifts it", |run| {
@@ -54,7 +59,8 @@ pub fn add(cases: &mut Cases) {
         run.frame(&Spec::all())?.mode("plan").write(path, "x").effect("o.txt")
     });
     cases.blocked("another hook's PermissionRequest allow does not lift our deny", |run| {
-        let yes = r#"echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'"#;
+        let yes =
+            r#"echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'"#;
         let run = run.frame(&Spec::all_but("shell"))?.beside("PermissionRequest", yes).mode("manual");
         run.bash("touch o.txt").effect_or_refusal("o.txt")
     });
@@ -68,14 +74,11 @@ pub fn add(cases: &mut Cases) {
     });
     let refused = "PermissionRequest alone, the frame edited in mid-session: its refusal reaches the model";
     cases.blocked(refused, |run| {
-        let run = run.frame(&Spec::all())?.without("PreToolUse").mode("acceptEdits");
+        let run = run.frame(&Spec::all())?.also("PermissionRequest").without("PreToolUse").mode("acceptEdits");
         // acceptEdits lets these two run by itself; `sh` has to be asked for.
         let frame = run.scratch.frames.join("frame.json");
         let run = run.flag("--allowedTools").flag("Bash(truncate:*)");
-        let outcome = run
-            .bash(&format!("truncate -s 10 {}", frame.display()))
-            .bash("sh -c 'touch o.txt'")
-            .go()?;
+        let outcome = run.bash(&format!("truncate -s 10 {}", frame.display())).bash("sh -c 'touch o.txt'").go()?;
         if !outcome.was_told("frame.json") {
             return Err(format!("the refusal did not reach the model; {}", outcome.detail()));
         }

@@ -51,11 +51,15 @@ pub fn add(cases: &mut Cases) {
             spoil(&run.scratch.frames.join("frame.json")).map_err(|error| error.to_string())?;
             no_request(&run.bash("touch o.txt").go()?)
         });
-        cases.add(format!("a frame that is {name}: no call runs where only PreToolUse is set"), Want::Blocked, move |run| {
-            let run = run.frame(&spec())?.without("UserPromptSubmit").without("PermissionRequest");
-            spoil(&run.scratch.frames.join("frame.json")).map_err(|error| error.to_string())?;
-            run.bash("touch o.txt").effect("o.txt")
-        });
+        cases.add(
+            format!("a frame that is {name}: no call runs where only PreToolUse is set"),
+            Want::Blocked,
+            move |run| {
+                let run = run.frame(&spec())?.without("UserPromptSubmit").without("PermissionRequest");
+                spoil(&run.scratch.frames.join("frame.json")).map_err(|error| error.to_string())?;
+                run.bash("touch o.txt").effect("o.txt")
+            },
+        );
     }
     cases.holds("a frame resealed under the pin: no request to the model", |run| {
         let run = run.frame(&spec())?;
@@ -133,8 +137,11 @@ fn text(cases: &mut Cases) {
             let (run, _) = with_text(run, &long)?;
             let outcome = run.agent("PARTONE").go()?;
             let text = outcome.conversation(word)?;
-            if !text.contains("left out") || !text.contains("file.read") {
+            if !text.contains("eft out") || !text.contains("file.read") {
                 return Err("the text does not say what was left out, or lost what binds".into());
+            }
+            if text.contains("Obligation 000") {
+                return Err("a section was cut in its middle".into());
             }
             if text.contains("persisted-output") || text.contains("Output too large") {
                 return Err("the vendor made a preview of it".into());

@@ -64,7 +64,9 @@ pub fn add(cases: &mut Cases) {
         cases.blocked(format!("self-protection, Write to {name} by a symlinked folder"), move |run| {
             let run = guarded(run)?;
             let path = place(run.scratch);
-            let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else { return Err("no folder".into()) };
+            let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
+                return Err("no folder".into());
+            };
             let link = run.scratch.project.join("way-in");
             symlink(folder, &link).map_err(|error| error.to_string())?;
             write(run, link.join(file), *place)
@@ -98,18 +100,19 @@ pub fn add(cases: &mut Cases) {
     controls(cases);
 }
 
-/// The text changed is in the file and leaves it valid: an edit that finds nothing, or
-/// breaks a settings file, is refused by the vendor before any hook (seen on 2.1.332).
+/// What an Edit would change: an edit that finds nothing, or that leaves a settings file
+/// the vendor does not take, is refused by the vendor before any hook (seen on 2.1.332).
 fn edit(run: Run<'_>, place: Place) -> Result<Seen, String> {
     let path = place(run.scratch);
-    let (old, new) = if path.extension().is_some_and(|kind| kind == "md") {
-        ("an agent".to_string(), SPOILED.to_string())
-    } else {
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let first: String = text.chars().take_while(|c| *c != ',' && *c != '}' && *c != '\n').collect();
-        let rest = first.strip_prefix('{').unwrap_or(&first);
-        let comma = if rest.is_empty() && text.starts_with("{}") { "" } else { "," };
-        (first.clone(), format!("{{\"{SPOILED}\": 1{comma}{rest}"))
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let (old, new) = match name {
+        "frame.json" => ("\"metaharness.frame/1\"", format!("\"{SPOILED}\"")),
+        "audit.jsonl" => ("\"earlier\"", format!("\"{SPOILED}\"")),
+        "own.md" => ("an agent", SPOILED.to_string()),
+        "settings.json" if path.starts_with(&run.scratch.project) => {
+            ("{\"hooks\":{", format!("{{\"env\":{{\"{SPOILED}\":\"1\"}},\"hooks\":{{"))
+        }
+        _ => ("{}", format!("{{\"env\":{{\"{SPOILED}\":\"1\"}}}}")),
     };
     let input = json!({"file_path": path, "old_string": old, "new_string": new});
     let outcome = run.read(&path).call("Edit", input).go()?;
@@ -136,13 +139,17 @@ fn controls(cases: &mut Cases) {
         run.write(path, "x").effect(".claude/notes.md")
     });
     for (name, place) in PLACES {
-        cases.limit("an admitted shell writes wherever its user can", format!("a shell writes to {name}"), move |run| {
-            let run = guarded(run)?;
-            let path = place(run.scratch);
-            // Unlinked first: a program that runs cannot be written to.
-            let command = format!("rm -f '{0}' && echo {SPOILED} > '{0}'", path.display());
-            let outcome = run.bash(&command).go()?;
-            outcome.effect(spoiled(&path))
-        });
+        cases.limit(
+            "an admitted shell writes wherever its user can",
+            format!("a shell writes to {name}"),
+            move |run| {
+                let run = guarded(run)?;
+                let path = place(run.scratch);
+                // Unlinked first: a program that runs cannot be written to.
+                let command = format!("rm -f '{0}' && echo {SPOILED} > '{0}'", path.display());
+                let outcome = run.bash(&command).go()?;
+                outcome.effect(spoiled(&path))
+            },
+        );
     }
 }

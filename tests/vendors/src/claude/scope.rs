@@ -24,7 +24,8 @@ fn prepare(run: &Run<'_>) -> Result<(), String> {
     scratch.write("src/secret/key.txt", "text-of-secret needle")?;
     scratch.write("other/b.txt", "text-of-other needle")?;
     let link = |to: &str, from: &str| {
-        symlink(scratch.project.join(to), scratch.project.join(from)).map_err(|error| format!("could not link: {error}"))
+        symlink(scratch.project.join(to), scratch.project.join(from))
+            .map_err(|error| format!("could not link: {error}"))
     };
     link("other", "src/out")?;
     link("src", "other/in")?;
@@ -61,12 +62,42 @@ const SEARCHES: &[(&str, &str, &str, &str, Want)] = &[
     ("Glob", "inside, by pattern", r#"{"pattern":"src/*.txt"}"#, "a.txt", Want::Ran),
     ("Glob", "outside, by path", r#"{"pattern":"*.txt","path":"{P}/other"}"#, "b.txt", Want::Blocked),
     ("Glob", "outside, by pattern", r#"{"pattern":"other/*.txt"}"#, "b.txt", Want::Blocked),
-    ("Glob", "outside, by .. in the pattern", r#"{"pattern":"../other/*.txt","path":"{P}/src"}"#, "b.txt", Want::Blocked),
-    ("Glob", "outside, by an absolute pattern", r#"{"pattern":"{P}/other/*.txt","path":"{P}/src"}"#, "b.txt", Want::Blocked),
+    (
+        "Glob",
+        "outside, by .. in the pattern",
+        r#"{"pattern":"../other/*.txt","path":"{P}/src"}"#,
+        "b.txt",
+        Want::Blocked,
+    ),
+    (
+        "Glob",
+        "outside, by an absolute pattern",
+        r#"{"pattern":"{P}/other/*.txt","path":"{P}/src"}"#,
+        "b.txt",
+        Want::Blocked,
+    ),
     ("Glob", "the whole project", r#"{"pattern":"**/*.txt"}"#, "b.txt", Want::Blocked),
-    ("Grep", "inside, by path", r#"{"pattern":"needle","path":"{P}/src/a.txt","output_mode":"content"}"#, "text-of-src", Want::Ran),
-    ("Grep", "outside, by path", r#"{"pattern":"needle","path":"{P}/other","output_mode":"content"}"#, "text-of-other", Want::Blocked),
-    ("Grep", "refused folder, by path", r#"{"pattern":"needle","path":"{P}/src/secret","output_mode":"content"}"#, "text-of-secret", Want::Blocked),
+    (
+        "Grep",
+        "inside, by path",
+        r#"{"pattern":"needle","path":"{P}/src/a.txt","output_mode":"content"}"#,
+        "text-of-src",
+        Want::Ran,
+    ),
+    (
+        "Grep",
+        "outside, by path",
+        r#"{"pattern":"needle","path":"{P}/other","output_mode":"content"}"#,
+        "text-of-other",
+        Want::Blocked,
+    ),
+    (
+        "Grep",
+        "refused folder, by path",
+        r#"{"pattern":"needle","path":"{P}/src/secret","output_mode":"content"}"#,
+        "text-of-secret",
+        Want::Blocked,
+    ),
     ("Grep", "the whole project", r#"{"pattern":"needle","output_mode":"content"}"#, "text-of-other", Want::Blocked),
 ];
 
@@ -88,7 +119,8 @@ pub fn add(cases: &mut Cases) {
     }
     cases.ran("scope, Read outside what may be written", |run| read(run, "other/b.txt", "text-of-other"));
     cases.blocked("scope, Read of a refused folder", |run| read(run, "src/secret/key.txt", "text-of-secret"));
-    cases.blocked("scope, Read of a refused folder by a symlink", |run| read(run, "src/open/key.txt", "text-of-secret"));
+    cases
+        .blocked("scope, Read of a refused folder by a symlink", |run| read(run, "src/open/key.txt", "text-of-secret"));
     edits(cases);
 }
 

@@ -18,19 +18,13 @@ pub struct Call {
 
 impl Call {
     pub fn new(name: &str, input: Value) -> Call {
-        Call {
-            name: name.into(),
-            input: Box::new(move |_| input.clone()),
-        }
+        Call { name: name.into(), input: Box::new(move |_| input.clone()) }
     }
 
     /// The input is made from the text of all tool results so far: some tools give ids
     /// that a later one takes.
     pub fn later(name: &str, input: impl Fn(&str) -> Value + Send + Sync + 'static) -> Call {
-        Call {
-            name: name.into(),
-            input: Box::new(input),
-        }
+        Call { name: name.into(), input: Box::new(input) }
     }
 
     pub fn input(&self, results: &str) -> Value {
@@ -58,10 +52,7 @@ impl Script {
 
     /// The conversation whose first message holds `word`.
     pub fn push_other(&mut self, word: &str, call: Call) {
-        let turn = Turn {
-            calls: vec![call],
-            delay: Duration::ZERO,
-        };
+        let turn = Turn { calls: vec![call], delay: Duration::ZERO };
         match self.others.iter_mut().find(|(known, _)| known == word) {
             Some((_, turns)) => turns.push(turn),
             None => self.others.push((word.into(), vec![turn])),
@@ -74,23 +65,14 @@ impl Script {
     pub fn turn(&self, request: &Value) -> Option<(usize, &Turn)> {
         let messages = request["messages"].as_array()?;
         let turns = self.conversation(request, messages)?;
-        let number = messages
-            .iter()
-            .filter(|message| message["role"] == "assistant")
-            .count();
+        let number = messages.iter().filter(|message| message["role"] == "assistant").count();
         turns.get(number).map(|turn| (number, turn))
     }
 
     fn conversation(&self, request: &Value, messages: &[Value]) -> Option<&[Turn]> {
-        let first = messages
-            .first()
-            .map(|message| text_of(&message["content"]))
-            .unwrap_or_default();
+        let first = messages.first().map(|message| text_of(&message["content"])).unwrap_or_default();
         let other = |hay: &str| {
-            self.others
-                .iter()
-                .find(|(word, _)| hay.contains(word.as_str()))
-                .map(|(_, turns)| turns.as_slice())
+            self.others.iter().find(|(word, _)| hay.contains(word.as_str())).map(|(_, turns)| turns.as_slice())
         };
         if !first.contains(MAIN) {
             if let Some(turns) = other(&first) {
@@ -103,14 +85,8 @@ impl Script {
             .map(|message| text_of(&message["content"]))
             .collect::<Vec<_>>()
             .join("\n");
-        let offered = request["tools"]
-            .as_array()
-            .is_some_and(|tools| !tools.is_empty());
-        if said.contains(MAIN) && offered {
-            Some(&self.main)
-        } else {
-            other(&said)
-        }
+        let offered = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        if said.contains(MAIN) && offered { Some(&self.main) } else { other(&said) }
     }
 }
 

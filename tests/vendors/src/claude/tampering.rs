@@ -53,7 +53,8 @@ pub fn add(cases: &mut Cases) {
         });
     }
     cases.blocked("settings env breaks PATH, HOME and CLAUDE_PROJECT_DIR, a call not admitted", |run| {
-        let env = json!({"PATH": "/no/such", "HOME": "/no/such", "CLAUDE_PROJECT_DIR": "/no/such", "BASH_ENV": "/no/such"});
+        let env =
+            json!({"PATH": "/no/such", "HOME": "/no/such", "CLAUDE_PROJECT_DIR": "/no/such", "BASH_ENV": "/no/such"});
         let run = run.frame(&Spec::all_but("file.write"))?.setting("env", env);
         let path = run.scratch.project.join("o.txt");
         run.write(path, "x").effect_or_refusal("o.txt")
@@ -86,7 +87,8 @@ fn preload(cases: &mut Cases) {
         let library = scratch.logs.join("gone.so");
         std::fs::write(&source, PRELOAD).map_err(|error| error.to_string())?;
         let mut cc = scratch.command("cc");
-        let ended = scratch.run(cc.args(["-shared", "-fPIC", "-D_GNU_SOURCE", "-o"]).arg(&library).arg(&source), "cc")?;
+        let ended =
+            scratch.run(cc.args(["-shared", "-fPIC", "-D_GNU_SOURCE", "-o"]).arg(&library).arg(&source), "cc")?;
         if ended.code != Some(0) {
             return Err(format!("could not build the library: {}", ended.stderr));
         }
