@@ -16,6 +16,8 @@ fn install(scratch: &Path, arguments: &[&str]) -> Output {
         .env("RUSTUP_HOME", own("RUSTUP_HOME", ".rustup"))
         .env("HOME", scratch.join("home"))
         .env("PREFIX", scratch.join("prefix"))
+        // must not undo the static build
+        .env("RUSTFLAGS", "-Cdebuginfo=0")
         .env_remove("CODEX_HOME")
         .env_remove("CLAUDE_CONFIG_DIR")
         .output()
@@ -51,7 +53,9 @@ fn what_is_installed_is_static_works_twice_and_goes_away() {
         assert_eq!(String::from_utf8(said.stdout).unwrap(), format!("{program} {}\n", env!("CARGO_PKG_VERSION")));
     }
     let printed = String::from_utf8(first.stdout).unwrap();
-    for piece in ["\"onFailure\": \"block\"", "\"timeout\": 30", "timeout = 30", "additionalContextLimit", "trusted_hash"] {
+    for piece in
+        ["\"onFailure\": \"block\"", "\"timeout\": 30", "timeout = 30", "additionalContextLimit", "trusted_hash"]
+    {
         assert!(printed.contains(piece), "{piece} in {printed}");
     }
     // and the frame that the entries name is there, sealed

@@ -13,12 +13,12 @@ use crate::vendor::{Place, Protected, RawPath};
 const MAX_LINKS: usize = 40;
 
 /// The folders that a payload's paths are to be understood by.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Folders {
     /// What a relative path of the call is relative to.
     pub working: PathBuf,
-    /// What the frame's relative globs are relative to.
-    pub project: PathBuf,
+    /// What the frame's relative globs are relative to, if that can be told.
+    pub project: Option<PathBuf>,
 }
 
 impl Folders {
@@ -26,9 +26,9 @@ impl Folders {
     pub fn spell(&self, path: &RawPath) -> Spelled {
         let absolute = self.working.join(&path.written);
         let real = resolve(&absolute);
-        let project = resolve(&self.project);
-        let mut spelled = Spelled { resolved: spellings(&real, &[&project], path.folder), other: Vec::new() };
-        spelled.other = spellings(&fold(&absolute), &[&self.project, &project], path.folder);
+        let project = self.project.as_deref().map(resolve);
+        let mut spelled = Spelled { resolved: spellings(&real, [project.as_deref()], path.folder), other: Vec::new() };
+        spelled.other = spellings(&fold(&absolute), [self.project.as_deref(), project.as_deref()], path.folder);
         spelled.other.push(path.written.clone());
         spelled.other.retain(|spelling| !spelled.resolved.contains(spelling));
         spelled
@@ -37,10 +37,10 @@ impl Folders {
 
 /// A path, and what it is relative to each of these folders; for a folder, with its slash too, so
 /// that `src/**` covers a search in `src`.
-fn spellings(path: &Path, bases: &[&Path], folder: bool) -> Vec<String> {
+fn spellings<const N: usize>(path: &Path, bases: [Option<&Path>; N], folder: bool) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut all = vec![text(path)];
-    for base in bases {
+    for base in bases.into_iter().flatten() {
         match path.strip_prefix(base) {
             Ok(inside) if inside.as_os_str().is_empty() => all.push(".".into()),
             Ok(inside) => all.push(text(inside)),

@@ -222,6 +222,7 @@ fn by_event<V: Vendor>(
             let raw = V::asks(payload, tool);
             if let RawAsks::Needs(needs) = &raw {
                 record.operations = needs.iter().map(|need| need.wanted.words()).collect();
+                record.operations.sort_unstable();
                 record.operations.dedup();
             }
             let call = finish::<V>(setup, frame, payload, tool, raw, around);
@@ -262,9 +263,10 @@ fn finish<V: Vendor>(
     let scoped = !frame.frame().scope.is_empty();
     let folders = match writes || (scoped && needs.iter().any(|need| need.path.is_some())) {
         true => folders::<V>(payload, around),
-        false => Folders { working: PathBuf::new(), project: PathBuf::new() },
+        false => Folders::default(),
     };
-    let protected = if writes { protected::<V>(setup, &folders.project, around.environment) } else { Vec::new() };
+    let protected =
+        if writes { protected::<V>(setup, folders.project.as_deref(), around.environment) } else { Vec::new() };
     let tampers = needs
         .iter()
         .filter(|need| need.writes())
@@ -284,15 +286,18 @@ fn finish<V: Vendor>(
 }
 
 /// The folders that paths go by: what the environment names as the project, else the process's
-/// own folder, which an agent cannot move.
+/// own folder, which an agent cannot move. A folder that is gone is the project of nothing.
 fn folders<V: Vendor>(payload: &Payload<'_>, around: &Surroundings<'_>) -> Folders {
-    let own = around.folder.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
-    let project = V::project(around.environment).filter(|path| path.is_absolute()).unwrap_or_else(|| own.clone());
-    let working = payload.cwd.as_ref().map(PathBuf::from).filter(|path| path.is_absolute()).unwrap_or(own);
-    Folders { working, project }
+    let own = around.folder.clone().or_else(|| std::env::current_dir().ok());
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let working = payload.cwd.as_ref().map(PathBuf::from).filter(absolute).or_else(|| own.clone());
+    Folders {
+        working: working.unwrap_or_else(|| "/".into()),
+        project: V::project(around.environment).filter(absolute).or(own),
+    }
 }
 
-fn protected<V: Vendor>(setup: &Setup, project: &Path, environment: Environment<'_>) -> Vec<Protected> {
+fn protected<V: Vendor>(setup: &Setup, project: Option<&Path>, environment: Environment<'_>) -> Vec<Protected> {
     let file = |path: PathBuf, what| Protected { place: Place::File(path), what };
     let mut all = Vec::new();
     all.extend(setup.frame.clone().map(|path| file(path, "the frame in force")));

@@ -12,7 +12,7 @@ pub use payload::{Input, Keys, Payload};
 pub use table::{Class, Table, Tool};
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
@@ -61,7 +61,7 @@ pub trait Vendor {
     fn grants_approval(tool: &str) -> bool;
 
     /// The places that a writing call must not touch, besides the guard's own.
-    fn protected(environment: Environment<'_>, project: &std::path::Path) -> Vec<Protected>;
+    fn protected(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected>;
 
     /// The project folder, where the environment names it.
     fn project(environment: Environment<'_>) -> Option<PathBuf>;

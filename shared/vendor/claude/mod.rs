@@ -71,17 +71,17 @@ impl Vendor for Claude {
         false
     }
 
-    fn protected(environment: Environment<'_>, project: &Path) -> Vec<Protected> {
+    fn protected(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
         let what = "the configuration of Claude Code";
         let home = environment("HOME").map(PathBuf::from);
         let folders =
             [environment("CLAUDE_CONFIG_DIR").map(PathBuf::from), home.as_ref().map(|home| home.join(".claude"))];
         let mut places = vec![
             Place::Named { folder: ".claude", prefix: "settings", suffix: ".json" },
-            Place::File(project.join(".claude/settings.json")),
-            Place::File(project.join(".claude/settings.local.json")),
             Place::Folder("/etc/claude-code".into()),
         ];
+        let own = [".claude/settings.json", ".claude/settings.local.json"];
+        places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
         places.extend(folders.into_iter().flatten().map(Place::Folder));
         places.extend(home.map(|home| Place::File(home.join(".claude.json"))));
         places.into_iter().map(|place| Protected { place, what }).collect()

@@ -66,16 +66,16 @@ impl Vendor for Codex {
         tool.starts_with(mcp::PREFIX)
     }
 
-    fn protected(environment: Environment<'_>, project: &Path) -> Vec<Protected> {
+    fn protected(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
         let home = environment("HOME").map(PathBuf::from);
         let mut places = vec![
             Place::Named { folder: ".codex", prefix: "", suffix: ".toml" },
             Place::Named { folder: ".codex", prefix: "hooks", suffix: ".json" },
-            Place::File(project.join(".codex/config.toml")),
-            Place::File(project.join(".codex/hooks.json")),
             Place::Folder("/etc/codex".into()),
         ];
         let folders = [environment("CODEX_HOME").map(PathBuf::from), home.as_ref().map(|home| home.join(".codex"))];
+        let own = [".codex/config.toml", ".codex/hooks.json"];
+        places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
         places.extend(folders.into_iter().flatten().map(Place::Folder));
         let what = "the configuration of Codex";
         let mut protected: Vec<Protected> = places.into_iter().map(|place| Protected { place, what }).collect();
