@@ -2,7 +2,7 @@
 //! a call can ask for a person's approval, and the answer can be given.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,12 +32,22 @@ pub struct Talk {
     pub hooks: Vec<Value>,
 }
 
+/// The connection; its server ends with it.
 struct Line {
+    server: Child,
     stdin: ChildStdin,
     lines: Receiver<Value>,
     accepts: bool,
+    calls: usize,
     approvals: Vec<String>,
     hooks: Vec<Value>,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        drop(self.server.kill());
+        drop(self.server.wait());
+    }
 }
 
 /// One thread, one turn a prompt; `between` runs before each turn.
@@ -48,80 +58,64 @@ pub fn talk(
     prompts: &[&str],
     between: impl Fn(usize) -> Result<(), String>,
 ) -> Result<Talk, String> {
-    let mut command = session.command();
-    command.args(session.settings()).arg("app-server");
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("could not start codex app-server: {error}"))?;
-    let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err("codex app-server has no pipes".into());
-    };
-    let (sender, lines) = channel();
-    thread::spawn(move || {
-        for text in BufReader::new(stdout).lines() {
-            let Ok(text) = text else { return };
-            if let Ok(value) = serde_json::from_str(&text)
-                && sender.send(value).is_err()
-            {
-                return;
-            }
-        }
-    });
-    let mut line = Line {
-        stdin,
-        lines,
-        accepts: person.accepts,
-        approvals: Vec::new(),
-        hooks: Vec::new(),
-    };
-    let spoken = converse(&mut line, session, person, prompts, between);
-    drop(line.stdin);
-    drop(child.kill());
-    drop(child.wait());
-    spoken?;
-    Ok(Talk {
-        asked: stub.asked(),
-        approvals: line.approvals,
-        hooks: line.hooks,
-    })
-}
-
-fn converse(
-    line: &mut Line,
-    session: &Session<'_>,
-    person: Person,
-    prompts: &[&str],
-    between: impl Fn(usize) -> Result<(), String>,
-) -> Result<(), String> {
-    line.call(
-        1,
-        "initialize",
-        json!({"clientInfo": {"name": "suite", "title": "suite", "version": "1"},
-               "capabilities": {"experimentalApi": true}}),
-    )?;
-    line.send(&json!({"method": "initialized"}))?;
+    let mut line = Line::open(session, person.accepts)?;
     let started = line.call(
-        2,
         "thread/start",
         json!({"cwd": session.project(), "approvalPolicy": person.asked, "sandbox": person.sandbox}),
     )?;
     let thread = started["thread"]["id"].clone();
     for (index, prompt) in prompts.iter().enumerate() {
         between(index)?;
-        line.call(
-            10 + index,
-            "turn/start",
-            json!({"threadId": thread, "input": [{"type": "text", "text": prompt}]}),
-        )?;
+        line.call("turn/start", json!({"threadId": thread, "input": [{"type": "text", "text": prompt}]}))?;
         line.until(|message| message["method"] == "turn/completed")?;
     }
-    Ok(())
+    Ok(Talk {
+        asked: stub.asked(),
+        approvals: std::mem::take(&mut line.approvals),
+        hooks: std::mem::take(&mut line.hooks),
+    })
+}
+
+/// What Codex itself says of the hooks that are in force in the project.
+pub fn hooks(session: &Session<'_>) -> Result<Value, String> {
+    let _stub = session.prepare()?;
+    Line::open(session, false)?.call("hooks/list", json!({"cwds": [session.project()]}))
 }
 
 impl Line {
+    fn open(session: &Session<'_>, accepts: bool) -> Result<Line, String> {
+        let mut command = session.command();
+        command.args(session.settings()).arg("app-server");
+        let mut server = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("could not start codex app-server: {error}"))?;
+        let (Some(stdin), Some(stdout)) = (server.stdin.take(), server.stdout.take()) else {
+            return Err("codex app-server has no pipes".into());
+        };
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for text in BufReader::new(stdout).lines() {
+                let Ok(text) = text else { return };
+                if let Ok(value) = serde_json::from_str(&text)
+                    && sender.send(value).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        let mut line = Line { server, stdin, lines, accepts, calls: 0, approvals: Vec::new(), hooks: Vec::new() };
+        line.call(
+            "initialize",
+            json!({"clientInfo": {"name": "suite", "title": "suite", "version": "1"},
+                   "capabilities": {"experimentalApi": true}}),
+        )?;
+        line.send(&json!({"method": "initialized"}))?;
+        Ok(line)
+    }
+
     fn send(&mut self, message: &Value) -> Result<(), String> {
         let mut message = message.clone();
         message["jsonrpc"] = json!("2.0");
@@ -130,10 +124,11 @@ impl Line {
             .map_err(|error| format!("codex app-server hung up: {error}"))
     }
 
-    fn call(&mut self, id: usize, method: &str, params: Value) -> Result<Value, String> {
+    fn call(&mut self, method: &str, params: Value) -> Result<Value, String> {
+        self.calls += 1;
+        let id = self.calls;
         self.send(&json!({"id": id, "method": method, "params": params}))?;
-        let answer =
-            self.until(|message| message["id"] == id && message.get("method").is_none())?;
+        let answer = self.until(|message| message["id"] == id && message.get("method").is_none())?;
         match answer.get("result") {
             Some(result) => Ok(result.clone()),
             None => Err(format!("codex app-server refused {method}: {answer}")),

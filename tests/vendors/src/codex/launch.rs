@@ -15,27 +15,16 @@ pub struct Entry {
 
 impl Entry {
     pub fn read(text: String) -> Result<Entry, String> {
-        let table = text
-            .parse()
-            .map_err(|error| format!("what mh-setup prints is no TOML: {error}"))?;
+        let table = text.parse().map_err(|error| format!("what mh-setup prints is no TOML: {error}"))?;
         Ok(Entry { text, table })
     }
 
     fn hooks(&self) -> impl Iterator<Item = (&String, &Value)> {
-        self.table
-            .get("hooks")
-            .and_then(Value::as_table)
-            .into_iter()
-            .flatten()
-            .filter(|(event, _)| *event != "state")
+        self.table.get("hooks").and_then(Value::as_table).into_iter().flatten().filter(|(event, _)| *event != "state")
     }
 
     fn features(&self) -> impl Iterator<Item = (&String, &Value)> {
-        self.table
-            .get("features")
-            .and_then(Value::as_table)
-            .into_iter()
-            .flatten()
+        self.table.get("features").and_then(Value::as_table).into_iter().flatten()
     }
 
     fn state(&self) -> Option<&Table> {
@@ -63,10 +52,7 @@ impl Entry {
     /// As `-c` arguments. The trust of a handler does not depend on where it stands, its
     /// key does.
     pub fn flags(&self) -> Vec<String> {
-        let mut settings: Vec<String> = self
-            .hooks()
-            .map(|(event, groups)| format!("hooks.{event}={groups}"))
-            .collect();
+        let mut settings: Vec<String> = self.hooks().map(|(event, groups)| format!("hooks.{event}={groups}")).collect();
         let mut state = Table::new();
         for (key, value) in self.state().into_iter().flatten() {
             if let Some((_, tail)) = key.split_once("config.toml:") {
@@ -75,15 +61,11 @@ impl Entry {
         }
         settings.push(format!("hooks.state={}", Value::Table(state)));
         settings.extend(self.feature_settings());
-        settings
-            .into_iter()
-            .flat_map(|setting| ["-c".to_string(), setting])
-            .collect()
+        settings.into_iter().flat_map(|setting| ["-c".to_string(), setting]).collect()
     }
 
     pub fn feature_settings(&self) -> impl Iterator<Item = String> {
-        self.features()
-            .map(|(name, value)| format!("features.{name}={value}"))
+        self.features().map(|(name, value)| format!("features.{name}={value}"))
     }
 
     /// As the contents of a `hooks.json`.

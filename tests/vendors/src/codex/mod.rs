@@ -14,9 +14,7 @@ use crate::case::Case;
 use session::Codex;
 
 pub fn cases(program: &Path) -> Vec<Case> {
-    let codex = Codex {
-        program: native(program).unwrap_or_else(|| program.to_path_buf()),
-    };
+    let codex = Codex { program: native(program).unwrap_or_else(|| program.to_path_buf()) };
     cases::all(&codex)
 }
 
@@ -24,11 +22,8 @@ pub fn cases(program: &Path) -> Vec<Case> {
 /// package beside its own that is named after the platform.
 fn native(launcher: &Path) -> Option<PathBuf> {
     let packages = launcher.ancestors().nth(3)?;
-    let vendored = fs::read_dir(packages)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path().join("vendor"))
-        .find(|path| path.is_dir())?;
+    let vendored =
+        fs::read_dir(packages).ok()?.flatten().map(|entry| entry.path().join("vendor")).find(|path| path.is_dir())?;
     let target = fs::read_dir(vendored).ok()?.flatten().next()?.path();
     let program = target.join("bin/codex");
     program.exists().then_some(program)

@@ -56,12 +56,7 @@ pub struct Call {
 
 impl Call {
     pub fn tool(name: &str, arguments: Value) -> Call {
-        Call {
-            namespace: None,
-            name: name.into(),
-            input: Input::Arguments(arguments),
-            freeform: false,
-        }
+        Call { namespace: None, name: name.into(), input: Input::Arguments(arguments), freeform: false }
     }
 
     pub fn within(mut self, namespace: &str) -> Call {
@@ -74,12 +69,7 @@ impl Call {
     }
 
     pub fn patch(text: &str) -> Call {
-        Call {
-            namespace: None,
-            name: "apply_patch".into(),
-            input: Input::Text(text.into()),
-            freeform: true,
-        }
+        Call { namespace: None, name: "apply_patch".into(), input: Input::Text(text.into()), freeform: true }
     }
 
     /// A tool of an MCP server, both names as Codex renders them for the model.
@@ -186,10 +176,7 @@ pub struct Script {
 
 impl Script {
     pub fn turns(main: Vec<Turn>) -> Script {
-        Script {
-            main,
-            others: Vec::new(),
-        }
+        Script { main, others: Vec::new() }
     }
 
     /// One call a turn.

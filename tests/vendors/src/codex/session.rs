@@ -105,17 +105,14 @@ impl<'a> Session<'a> {
 
     /// Codex reads a project's `.codex` folder only when the project is trusted.
     pub fn trusting_the_project(self) -> Self {
-        let table = format!(
-            "[projects.{}]\ntrust_level = \"trusted\"\n",
-            quoted(&self.scratch.project.to_string_lossy())
-        );
+        let table =
+            format!("[projects.{}]\ntrust_level = \"trusted\"\n", quoted(&self.scratch.project.to_string_lossy()));
         self.config(&table)
     }
 
     /// An MCP server: this program again, see `mcp.rs`.
     pub fn server(self, name: &str, spec: &Value) -> Result<Self, String> {
-        let own = std::env::current_exe()
-            .map_err(|error| format!("could not find this program: {error}"))?;
+        let own = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
         let table = format!(
             "[mcp_servers.{}]\ncommand = {}\nargs = [\"mcp\", {}]\n",
             quoted(name),
@@ -177,8 +174,7 @@ impl<'a> Session<'a> {
             self.config,
             self.entry
         );
-        fs::write(&path, text)
-            .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+        fs::write(&path, text).map_err(|error| format!("could not write {}: {error}", path.display()))?;
         Ok(stub)
     }
 
@@ -187,10 +183,7 @@ impl<'a> Session<'a> {
         let mut words = self.wrap.clone();
         words.push(self.codex.program.to_string_lossy().into_owned());
         let mut command = self.scratch.command(&words[0]);
-        command
-            .args(&words[1..])
-            .env("CODEX_HOME", &self.scratch.config)
-            .env("STUB_KEY", "none");
+        command.args(&words[1..]).env("CODEX_HOME", &self.scratch.config).env("STUB_KEY", "none");
         for (name, value) in &self.env {
             command.env(name, value);
         }
@@ -220,10 +213,7 @@ impl<'a> Session<'a> {
             .args(&self.flags)
             .args(&self.prompt);
         let ended = self.scratch.run(&mut command, "codex")?;
-        let outcome = Outcome {
-            ended,
-            asked: stub.asked(),
-        };
+        let outcome = Outcome { ended, asked: stub.asked() };
         // A vendor that never got to the call has proved nothing by leaving no trace.
         if !self.unfinished && outcome.of("main").count() <= self.script.main.len() {
             return Err(format!(
@@ -251,20 +241,14 @@ impl Outcome {
             last.retain(|earlier| earlier.thread != asked.thread);
             last.push(asked);
         }
-        last.iter()
-            .map(|asked| outputs(&asked.body))
-            .collect::<Vec<_>>()
-            .join("\n")
+        last.iter().map(|asked| outputs(&asked.body)).collect::<Vec<_>>().join("\n")
     }
 
     /// Judges by a file; one that is not there must be so by the hook's word.
     pub fn effect(&self, ran: bool) -> Result<Seen, String> {
         let told = self.told();
         if !ran && !told.contains("PreToolUse hook") {
-            return Err(format!(
-                "did nothing, and not by the hook's word; the model was told: {}",
-                short(&told)
-            ));
+            return Err(format!("did nothing, and not by the hook's word; the model was told: {}", short(&told)));
         }
         Ok(self.seen(ran))
     }

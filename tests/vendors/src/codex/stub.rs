@@ -69,11 +69,8 @@ fn answer(request: &Request, script: &Script, state: &Mutex<State>) -> Response 
 
 fn respond(request: &Request, script: &Script, state: &Mutex<State>) -> Response {
     let body = request.json();
-    let thread = request
-        .header("thread-id")
-        .or_else(|| body["prompt_cache_key"].as_str())
-        .unwrap_or_default()
-        .to_string();
+    let thread =
+        request.header("thread-id").or_else(|| body["prompt_cache_key"].as_str()).unwrap_or_default().to_string();
     let (part, turn, number) = {
         let mut state = lock(state);
         let part = match state.parts.get(&thread) {
@@ -87,28 +84,18 @@ fn respond(request: &Request, script: &Script, state: &Mutex<State>) -> Response
         let turn = state.turns.entry(thread.clone()).or_default();
         let now = *turn;
         *turn += 1;
-        state.asked.push(Asked {
-            thread,
-            part: part.clone(),
-            body: body.clone(),
-        });
+        state.asked.push(Asked { thread, part: part.clone(), body: body.clone() });
         (part, now, state.asked.len())
     };
     let turns = match part.as_str() {
         "main" => Some(&script.main),
-        marker => script
-            .others
-            .iter()
-            .find(|(name, _)| name == marker)
-            .map(|(_, turns)| turns),
+        marker => script.others.iter().find(|(name, _)| name == marker).map(|(_, turns)| turns),
     };
     let outputs = outputs(&body);
     let items: Vec<Value> = match turns.and_then(|turns| turns.get(turn)) {
-        Some(said) => said
-            .iter()
-            .enumerate()
-            .map(|(index, say)| say.item(&format!("call-{number}-{index}"), &outputs))
-            .collect(),
+        Some(said) => {
+            said.iter().enumerate().map(|(index, say)| say.item(&format!("call-{number}-{index}"), &outputs)).collect()
+        }
         None => vec![super::script::Say::Message("done".into()).item(&format!("end-{number}"), "")],
     };
     stream(number, items)
@@ -131,10 +118,7 @@ fn part_of(script: &Script, body: &Value, first: bool) -> String {
 fn stream(number: usize, items: Vec<Value>) -> Response {
     Response::events(move |out| {
         let id = format!("resp-{number}");
-        out.event(
-            "response.created",
-            &json!({"type": "response.created", "response": {"id": id}}),
-        )?;
+        out.event("response.created", &json!({"type": "response.created", "response": {"id": id}}))?;
         for (index, item) in items.iter().enumerate() {
             out.event(
                 "response.output_item.done",
@@ -156,11 +140,7 @@ pub fn outputs(body: &Value) -> String {
         .as_array()
         .into_iter()
         .flatten()
-        .filter(|item| {
-            item["type"]
-                .as_str()
-                .is_some_and(|kind| kind.ends_with("_output"))
-        })
+        .filter(|item| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output")))
         .map(|item| words(&item["output"]))
         .collect::<Vec<_>>()
         .join("\n")

@@ -19,10 +19,7 @@ fn typed(mode: Mode, tty: bool) -> Script {
     let keys = "echo ran > ran.txt\n";
     match mode {
         Mode::Direct => Script::turns(vec![
-            vec![Say::Call(Call::tool(
-                "exec_command",
-                json!({"cmd": "bash -i", "tty": tty, "yield_time_ms": 300}),
-            ))],
+            vec![Say::Call(Call::tool("exec_command", json!({"cmd": "bash -i", "tty": tty, "yield_time_ms": 300})))],
             vec![Say::late(move |outputs| {
                 Say::Call(Call::tool(
                     "write_stdin",
@@ -42,11 +39,7 @@ fn typed(mode: Mode, tty: bool) -> Script {
 fn session(outputs: &str) -> u64 {
     outputs
         .rsplit_once("session ID ")
-        .map(|(_, tail)| {
-            tail.chars()
-                .take_while(char::is_ascii_digit)
-                .collect::<String>()
-        })
+        .map(|(_, tail)| tail.chars().take_while(char::is_ascii_digit).collect::<String>())
         .and_then(|digits| digits.parse().ok())
         .unwrap_or(1)
 }
@@ -62,8 +55,7 @@ fn terminals(list: &mut List) {
         project: bool,
     ) -> Result<Seen, String> {
         let entry = pinned(scratch, &Spec::admitting(&["shell"]))?;
-        let mut session =
-            Session::new(codex, scratch, mode, typed(mode, tty)).entry_at(place, &entry)?;
+        let mut session = Session::new(codex, scratch, mode, typed(mode, tty)).entry_at(place, &entry)?;
         if project {
             scratch.write(".codex/config.toml", TTY_ON)?;
             session = session.trusting_the_project();
@@ -73,13 +65,13 @@ fn terminals(list: &mut List) {
     }
     for mode in Mode::BOTH {
         let name = mode.name();
-        list.blocked(format!("{name}: keys typed into a terminal: the entry's unified_exec_tty = false leaves none"), move |codex, scratch| {
-            run(codex, scratch, mode, true, Place::Config, false)
-        });
         list.blocked(
-            format!("{name}: keys typed into a command without a terminal"),
-            move |codex, scratch| run(codex, scratch, mode, false, Place::Config, false),
+            format!("{name}: keys typed into a terminal: the entry's unified_exec_tty = false leaves none"),
+            move |codex, scratch| run(codex, scratch, mode, true, Place::Config, false),
         );
+        list.blocked(format!("{name}: keys typed into a command without a terminal"), move |codex, scratch| {
+            run(codex, scratch, mode, false, Place::Config, false)
+        });
         list.limit(
             format!("{name}: keys typed into a terminal where a trusted project switches terminals on"),
             "write_stdin fires no hook and a trusted project's configuration overrides the user's; \
@@ -103,13 +95,8 @@ fn switches(list: &mut List) {
         place: Place,
     ) -> Result<Seen, String> {
         let entry = pinned(scratch, &all_but(&["shell"]))?;
-        let mut session = Session::new(
-            codex,
-            scratch,
-            Mode::Direct,
-            Script::calls(Mode::Direct, &[touch()]),
-        )
-        .entry_at(place, &entry)?;
+        let mut session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
+            .entry_at(place, &entry)?;
         if let Some(text) = project {
             scratch.write(".codex/config.toml", text)?;
         }
@@ -122,128 +109,50 @@ fn switches(list: &mut List) {
     const OFF: &str = "[features]\nhooks = false\n";
     const PROJECT: &str = "a trusted project's configuration overrides the user's; -c features.hooks=true on the launch \
                            line, or requirements.toml, holds against it; mh-setup doctor says so";
-    list.blocked(
-        "a project that nobody trusts switches hooks off",
-        |codex, scratch| {
-            run(
-                codex,
-                scratch,
-                Some(OFF),
-                false,
-                |session| session,
-                Place::Config,
-            )
-        },
-    );
-    list.limit(
-        "a trusted project switches hooks off",
-        PROJECT,
-        |codex, scratch| {
-            run(
-                codex,
-                scratch,
-                Some(OFF),
-                true,
-                |session| session,
-                Place::Config,
-            )
-        },
-    );
+    list.blocked("a project that nobody trusts switches hooks off", |codex, scratch| {
+        run(codex, scratch, Some(OFF), false, |session| session, Place::Config)
+    });
+    list.limit("a trusted project switches hooks off", PROJECT, |codex, scratch| {
+        run(codex, scratch, Some(OFF), true, |session| session, Place::Config)
+    });
     // Measured: the old name does not override the new one, whichever file is nearer.
-    list.blocked(
-        "a trusted project switches hooks off by the flag's old name",
-        |codex, scratch| {
-            run(
-                codex,
-                scratch,
-                Some("[features]\ncodex_hooks = false\n"),
-                true,
-                |session| session,
-                Place::Config,
-            )
-        },
-    );
-    list.blocked(
-        "a trusted project switches hooks off, -c features.hooks=true",
-        |codex, scratch| {
-            run(
-                codex,
-                scratch,
-                Some(OFF),
-                true,
-                |session| session.setting("features.hooks=true"),
-                Place::Config,
-            )
-        },
-    );
-    list.blocked(
-        "a trusted project switches hooks off, entry on the launch line",
-        |codex, scratch| {
-            run(
-                codex,
-                scratch,
-                Some("[features]\nhooks = false\nunified_exec_tty = true\n"),
-                true,
-                |session| session,
-                Place::Flags,
-            )
-        },
-    );
-    list.blocked(
-        "a trusted project brings a hooks.json and hooks of its own",
-        |codex, scratch| {
-            scratch.write(
-                ".codex/hooks.json",
-                r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"exit 0"}]}]}}"#,
-            )?;
-            run(
-                codex,
-                scratch,
-                Some("[[hooks.PreToolUse]]\nhooks = []\n"),
-                true,
-                |session| session,
-                Place::Config,
-            )
-        },
-    );
-    list.blocked(
-        "a trusted project disables each hook by its state",
-        |codex, scratch| {
-            let key = scratch.config.join("config.toml");
-            let text = format!(
-                "[hooks.state.\"{}:pre_tool_use:0:0\"]\nenabled = false\n",
-                key.display()
-            );
-            run(
-                codex,
-                scratch,
-                Some(&text),
-                true,
-                |session| session,
-                Place::Config,
-            )
-        },
-    );
-    const LAUNCH: &str =
-        "whoever starts Codex decides; mh-run starts it with the hooks on the launch line";
-    list.limit(
-        "the launcher says --disable hooks",
-        LAUNCH,
-        |codex, scratch| {
-            run(
-                codex,
-                scratch,
-                None,
-                false,
-                |session| session.flag("--disable").flag("hooks"),
-                Place::Config,
-            )
-        },
-    );
+    list.blocked("a trusted project switches hooks off by the flag's old name", |codex, scratch| {
+        run(codex, scratch, Some("[features]\ncodex_hooks = false\n"), true, |session| session, Place::Config)
+    });
+    list.blocked("a trusted project switches hooks off, -c features.hooks=true", |codex, scratch| {
+        run(codex, scratch, Some(OFF), true, |session| session.setting("features.hooks=true"), Place::Config)
+    });
+    list.blocked("a trusted project switches hooks off, entry on the launch line", |codex, scratch| {
+        run(
+            codex,
+            scratch,
+            Some("[features]\nhooks = false\nunified_exec_tty = true\n"),
+            true,
+            |session| session,
+            Place::Flags,
+        )
+    });
+    list.blocked("a trusted project brings a hooks.json and hooks of its own", |codex, scratch| {
+        scratch.write(
+            ".codex/hooks.json",
+            r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"exit 0"}]}]}}"#,
+        )?;
+        run(codex, scratch, Some("[[hooks.PreToolUse]]\nhooks = []\n"), true, |session| session, Place::Config)
+    });
+    list.blocked("a trusted project disables each hook by its state", |codex, scratch| {
+        let key = scratch.config.join("config.toml");
+        let text = format!("[hooks.state.\"{}:pre_tool_use:0:0\"]\nenabled = false\n", key.display());
+        run(codex, scratch, Some(&text), true, |session| session, Place::Config)
+    });
+    const LAUNCH: &str = "whoever starts Codex decides; mh-run starts it with the hooks on the launch line";
+    list.limit("the launcher says --disable hooks", LAUNCH, |codex, scratch| {
+        run(codex, scratch, None, false, |session| session.flag("--disable").flag("hooks"), Place::Config)
+    });
     list.limit("the launcher says --ignore-user-config", LAUNCH, |codex, scratch| {
         let entry = pinned(scratch, &all_but(&["shell"]))?;
         // Without the file there is no provider either: it comes by the launch line.
-        let session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()])).entry(&entry.text);
+        let session =
+            Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()])).entry(&entry.text);
         let stub = session.prepare()?;
         let outcome = session
             .flag("--ignore-user-config")

@@ -18,12 +18,7 @@ type Break = fn(&Path) -> Result<(), String>;
 /// What becomes of the program's file.
 const FILES: &[(&str, Break)] = &[
     ("is gone", |program| io(fs::remove_file(program))),
-    ("is not executable", |program| {
-        io(fs::set_permissions(
-            program,
-            fs::Permissions::from_mode(0o600),
-        ))
-    }),
+    ("is not executable", |program| io(fs::set_permissions(program, fs::Permissions::from_mode(0o600)))),
     ("is a folder", |program| {
         io(fs::remove_file(program))?;
         io(fs::create_dir(program))
@@ -43,9 +38,7 @@ const FILES: &[(&str, Break)] = &[
         }
         replace(program, &bytes)
     }),
-    ("is /bin/false", |program| {
-        replace(program, &io(fs::read("/bin/false"))?)
-    }),
+    ("is /bin/false", |program| replace(program, &io(fs::read("/bin/false"))?)),
     ("leads nowhere", |program| {
         io(fs::remove_file(program))?;
         io(std::os::unix::fs::symlink("/nonexistent/hook", program))
@@ -71,56 +64,23 @@ const SCRIPTS: &[(&str, &str)] = &[
         "mkfifo \"$0.pipe\"; sleep 40 >\"$0.pipe\" 2>/dev/null </dev/null & exec \"$real\" \"$@\" <\"$0.pipe\"",
     ),
     ("hangs", "exec sleep 100"),
-    (
-        "hangs and will not be told",
-        "trap '' TERM; while :; do sleep 1; done",
-    ),
-    (
-        "is preceded by noise",
-        "echo loading...; exec \"$real\" \"$@\"",
-    ),
-    (
-        "is followed by noise",
-        "\"$real\" \"$@\"; code=$?; echo bye; exit $code",
-    ),
+    ("hangs and will not be told", "trap '' TERM; while :; do sleep 1; done"),
+    ("is preceded by noise", "echo loading...; exec \"$real\" \"$@\""),
+    ("is followed by noise", "\"$real\" \"$@\"; code=$?; echo bye; exit $code"),
     ("loses its exit code", "\"$real\" \"$@\"; exit 0"),
-    (
-        "has its exit code turned into 1",
-        "\"$real\" \"$@\"; exit 1",
-    ),
+    ("has its exit code turned into 1", "\"$real\" \"$@\"; exit 1"),
     ("has no stderr", "exec \"$real\" \"$@\" 2>&-"),
-    (
-        "has /dev/null for stderr",
-        "exec \"$real\" \"$@\" 2>/dev/null",
-    ),
-    (
-        "has a full disk for stderr",
-        "exec \"$real\" \"$@\" 2>/dev/full",
-    ),
+    ("has /dev/null for stderr", "exec \"$real\" \"$@\" 2>/dev/null"),
+    ("has a full disk for stderr", "exec \"$real\" \"$@\" 2>/dev/full"),
     ("has no stdout", "exec \"$real\" \"$@\" >&-"),
-    (
-        "has /dev/null for stdout",
-        "exec \"$real\" \"$@\" >/dev/null",
-    ),
-    (
-        "has a full disk for stdout",
-        "exec \"$real\" \"$@\" >/dev/full",
-    ),
-    (
-        "has neither stdout nor stderr",
-        "exec \"$real\" \"$@\" >&- 2>&-",
-    ),
-    (
-        "has a full disk for both",
-        "exec \"$real\" \"$@\" >/dev/full 2>/dev/full",
-    ),
+    ("has /dev/null for stdout", "exec \"$real\" \"$@\" >/dev/null"),
+    ("has a full disk for stdout", "exec \"$real\" \"$@\" >/dev/full"),
+    ("has neither stdout nor stderr", "exec \"$real\" \"$@\" >&- 2>&-"),
+    ("has a full disk for both", "exec \"$real\" \"$@\" >/dev/full 2>/dev/full"),
     ("has no stdin", "exec \"$real\" \"$@\" <&-"),
     ("has an empty stdin", "exec \"$real\" \"$@\" </dev/null"),
     ("has a folder for stdin", "exec \"$real\" \"$@\" </"),
-    (
-        "has half a payload for stdin",
-        "head -c 40 | \"$real\" \"$@\"",
-    ),
+    ("has half a payload for stdin", "head -c 40 | \"$real\" \"$@\""),
     ("has no memory", "ulimit -v 300; exec \"$real\" \"$@\""),
     ("may open nothing", "ulimit -n 3; exec \"$real\" \"$@\""),
 ];
@@ -138,14 +98,12 @@ pub fn list(list: &mut List) {
             wrapped(codex, scratch, Mode::Direct, body)
         });
     }
-    for (what, body) in [
-        ("is killed by SIGKILL", "cat >/dev/null; kill -9 $$"),
-        ("has no stderr", "exec \"$real\" \"$@\" 2>&-"),
-    ] {
-        list.blocked(
-            format!("code mode: the hook program {what}"),
-            move |codex, scratch| wrapped(codex, scratch, Mode::Code, body),
-        );
+    for (what, body) in
+        [("is killed by SIGKILL", "cat >/dev/null; kill -9 $$"), ("has no stderr", "exec \"$real\" \"$@\" 2>&-")]
+    {
+        list.blocked(format!("code mode: the hook program {what}"), move |codex, scratch| {
+            wrapped(codex, scratch, Mode::Code, body)
+        });
     }
     audit(list);
     from_the_start(list);
@@ -160,10 +118,7 @@ fn io<T>(result: std::io::Result<T>) -> Result<T, String> {
 fn replace(program: &Path, bytes: &[u8]) -> Result<(), String> {
     io(fs::remove_file(program))?;
     io(fs::write(program, bytes))?;
-    io(fs::set_permissions(
-        program,
-        fs::Permissions::from_mode(0o700),
-    ))
+    io(fs::set_permissions(program, fs::Permissions::from_mode(0o700)))
 }
 
 fn script(program: &Path, body: &str) -> Result<(), String> {
@@ -198,17 +153,10 @@ fn session(
         // Seen by the person who reads the failed case: the call is then never made.
         Err(error) => Say::Message(format!("could not spoil: {error}")),
     });
-    Session::new(codex, scratch, mode, Script::turns(vec![vec![said]]))
-        .entry(entry)
-        .run()
+    Session::new(codex, scratch, mode, Script::turns(vec![vec![said]])).entry(entry).run()
 }
 
-fn wrapped(
-    codex: &Codex,
-    scratch: &Scratch,
-    mode: Mode,
-    body: &'static str,
-) -> Result<Seen, String> {
+fn wrapped(codex: &Codex, scratch: &Scratch, mode: Mode, body: &'static str) -> Result<Seen, String> {
     let program = scratch.program("mh-hook-codex");
     let outcome = spoiled(codex, scratch, mode, move || script(&program, body))?;
     outcome.effect(scratch.exists(MARK))
@@ -227,31 +175,16 @@ fn audit(list: &mut List) {
         ask.audit = Some(audit.clone());
         let entry = printed(scratch, &ask)?;
         let program = scratch.program("mh-hook-codex");
-        let outcome = session(
-            codex,
-            scratch,
-            Mode::Direct,
-            &entry.text,
-            touch(),
-            move || spoil(&program, &audit),
-        )?;
+        let outcome = session(codex, scratch, Mode::Direct, &entry.text, touch(), move || spoil(&program, &audit))?;
         outcome.effect(scratch.exists(MARK))
     }
-    list.blocked(
-        "the audit line is over the process's file size limit",
-        |codex, scratch| {
-            run(codex, scratch, |program, _| {
-                script(program, "ulimit -f 0; exec \"$real\" \"$@\"")
-            })
-        },
-    );
+    list.blocked("the audit line is over the process's file size limit", |codex, scratch| {
+        run(codex, scratch, |program, _| script(program, "ulimit -f 0; exec \"$real\" \"$@\""))
+    });
     list.blocked("the audit is a link", |codex, scratch| {
         run(codex, scratch, |_, audit| {
             drop(fs::remove_file(audit));
-            io(std::os::unix::fs::symlink(
-                audit.with_file_name("elsewhere"),
-                audit,
-            ))
+            io(std::os::unix::fs::symlink(audit.with_file_name("elsewhere"), audit))
         })
     });
     list.blocked("the audit is a folder", |codex, scratch| {
@@ -266,50 +199,29 @@ fn audit(list: &mut List) {
             super::fifo(audit)
         })
     });
-    list.ran(
-        "an audit that can be written stops nothing",
-        |codex, scratch| run(codex, scratch, |_, _| Ok(())),
-    );
-    list.holds(
-        "the audit has one line a decision, and no tool input",
-        |codex, scratch| {
-            let frame = Spec::admitting(&["file.write"]).seal(scratch, "frame.json")?;
-            let audit = scratch.frames.join("audit.jsonl");
-            let mut ask = Ask::pinned(&frame);
-            ask.audit = Some(audit.clone());
-            let entry = printed(scratch, &ask)?;
-            let calls = [touch(), adds("secret-name.txt")];
-            Session::new(
-                codex,
-                scratch,
-                Mode::Code,
-                Script::calls(Mode::Code, &calls),
-            )
-            .entry(&entry.text)
-            .run()?;
-            let text = super::text_of(&audit);
-            let lines: Vec<serde_json::Value> = text
-                .lines()
-                .filter_map(|line| serde_json::from_str(line).ok())
-                .collect();
-            let of = |tool: &str| {
-                lines
-                    .iter()
-                    .filter(|line| line.to_string().contains(tool))
-                    .count()
-            };
-            hold(
-                [
-                    (lines.len() == text.lines().count(), "each line is JSON"),
-                    (of("\"Bash\"") == 1, "one line for the shell"),
-                    (of("\"apply_patch\"") == 1, "one line for the patch"),
-                    (!text.contains("secret-name"), "no input"),
-                    (!text.contains("echo ran"), "no command"),
-                ],
-                &text,
-            )
-        },
-    );
+    list.ran("an audit that can be written stops nothing", |codex, scratch| run(codex, scratch, |_, _| Ok(())));
+    list.holds("the audit has one line a decision, and no tool input", |codex, scratch| {
+        let frame = Spec::admitting(&["file.write"]).seal(scratch, "frame.json")?;
+        let audit = scratch.frames.join("audit.jsonl");
+        let mut ask = Ask::pinned(&frame);
+        ask.audit = Some(audit.clone());
+        let entry = printed(scratch, &ask)?;
+        let calls = [touch(), adds("secret-name.txt")];
+        Session::new(codex, scratch, Mode::Code, Script::calls(Mode::Code, &calls)).entry(&entry.text).run()?;
+        let text = super::text_of(&audit);
+        let lines: Vec<serde_json::Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let of = |tool: &str| lines.iter().filter(|line| line.to_string().contains(tool)).count();
+        hold(
+            [
+                (lines.len() == text.lines().count(), "each line is JSON"),
+                (of("\"Bash\"") == 1, "one line for the shell"),
+                (of("\"apply_patch\"") == 1, "one line for the patch"),
+                (!text.contains("secret-name"), "no input"),
+                (!text.contains("echo ran"), "no command"),
+            ],
+            &text,
+        )
+    });
 }
 
 /// Broken when the session starts: the guard line stops the prompt already.
@@ -326,33 +238,23 @@ fn from_the_start(list: &mut List) {
                 let frame = Spec::admitting(&["shell"]).seal(scratch, "frame.json")?;
                 let entry = printed(scratch, &Ask::pinned(&frame))?;
                 spoil(&scratch.program("mh-hook-codex"))?;
-                let outcome = Session::new(
-                    codex,
-                    scratch,
-                    Mode::Direct,
-                    Script::calls(Mode::Direct, &[touch()]),
-                )
-                .entry(&entry.text)
-                .unfinished()
-                .run()?;
+                let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
+                    .entry(&entry.text)
+                    .unfinished()
+                    .run()?;
                 hold(
-                    [
-                        (outcome.asked.is_empty(), "no request"),
-                        (!scratch.exists(MARK), "nothing ran"),
-                    ],
+                    [(outcome.asked.is_empty(), "no request"), (!scratch.exists(MARK), "nothing ran")],
                     &outcome.ended.stderr,
                 )
             },
         );
     }
-    list.ran(
-        "programs and frame in a folder whose name has blanks and quotes",
-        |codex, scratch| odd_folder(codex, scratch, &Spec::admitting(&["shell"])),
-    );
-    list.blocked(
-        "programs and frame in a folder whose name has blanks and quotes deny",
-        |codex, scratch| odd_folder(codex, scratch, &all_but(&["shell"])),
-    );
+    list.ran("programs and frame in a folder whose name has blanks and quotes", |codex, scratch| {
+        odd_folder(codex, scratch, &Spec::admitting(&["shell"]))
+    });
+    list.blocked("programs and frame in a folder whose name has blanks and quotes deny", |codex, scratch| {
+        odd_folder(codex, scratch, &all_but(&["shell"]))
+    });
 }
 
 fn odd_folder(codex: &Codex, scratch: &Scratch, spec: &Spec) -> Result<Seen, String> {
@@ -371,21 +273,13 @@ fn odd_folder(codex: &Codex, scratch: &Scratch, spec: &Spec) -> Result<Seen, Str
         .env("CODEX_HOME", &scratch.config);
     let printed = scratch.run(&mut setup, "setup")?;
     if printed.code != Some(0) {
-        return Err(format!(
-            "mh-setup ended with {:?}: {}",
-            printed.code, printed.stderr
-        ));
+        return Err(format!("mh-setup ended with {:?}: {}", printed.code, printed.stderr));
     }
     // Two copies stand on this machine: the entry must name the one beside the mh-setup used.
     place(&scratch.program("mh-hook-codex"), "")?;
-    let outcome = Session::new(
-        codex,
-        scratch,
-        Mode::Direct,
-        Script::calls(Mode::Direct, &[touch()]),
-    )
-    .entry(&printed.stdout)
-    .run()?;
+    let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
+        .entry(&printed.stdout)
+        .run()?;
     outcome.effect(scratch.exists(MARK))
 }
 
@@ -395,7 +289,8 @@ fn limits(list: &mut List) {
         "the hook leaves no such child itself; wrap it in nothing that does",
         |codex, scratch| {
             let program = scratch.program("mh-hook-codex");
-            let outcome = spoiled(codex, scratch, Mode::Direct, move || script(&program, "sleep 60 & exec \"$real\" \"$@\""))?;
+            let outcome =
+                spoiled(codex, scratch, Mode::Direct, move || script(&program, "sleep 60 & exec \"$real\" \"$@\""))?;
             Ok(outcome.seen(scratch.exists(MARK)))
         },
     );
@@ -413,7 +308,8 @@ fn limits(list: &mut List) {
         "the trust hash covers the entry, not the program; keep the program where the agent's user cannot write",
         |codex, scratch| {
             let program = scratch.program("mh-hook-codex");
-            let outcome = spoiled(codex, scratch, Mode::Direct, move || replace(&program, &io(fs::read("/bin/true"))?))?;
+            let outcome =
+                spoiled(codex, scratch, Mode::Direct, move || replace(&program, &io(fs::read("/bin/true"))?))?;
             Ok(outcome.seen(scratch.exists(MARK)))
         },
     );
@@ -422,9 +318,8 @@ fn limits(list: &mut List) {
         "either alone is survived; register the hook as mh-setup prints it",
         |codex, scratch| {
             let program = scratch.program("mh-hook-codex");
-            let outcome = spoiled(codex, scratch, Mode::Direct, move || {
-                script(&program, "\"$real\" \"$@\"; echo bye; exit 0")
-            })?;
+            let outcome =
+                spoiled(codex, scratch, Mode::Direct, move || script(&program, "\"$real\" \"$@\"; echo bye; exit 0"))?;
             Ok(outcome.seen(scratch.exists(MARK)))
         },
     );

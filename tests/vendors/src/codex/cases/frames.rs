@@ -17,33 +17,19 @@ type Spoil = fn(&Path) -> Result<(), String>;
 /// The frame admits the call; after this it must not run.
 const SPOILED: &[(&str, Spoil)] = &[
     ("gone", |path| gone(path)),
-    ("edited", |path| {
-        place(path, &text_of(path).replace("suite", "other"))
-    }),
-    ("edited where no digest looks", |path| {
-        place(path, &text_of(path).replacen('{', "{\"more\":1,", 1))
-    }),
-    ("given the same key twice", |path| {
-        place(path, &text_of(path).replacen('{', "{\"workflow\":{},", 1))
-    }),
+    ("edited", |path| place(path, &text_of(path).replace("suite", "other"))),
+    ("edited where no digest looks", |path| place(path, &text_of(path).replacen('{', "{\"more\":1,", 1))),
+    ("given the same key twice", |path| place(path, &text_of(path).replacen('{', "{\"workflow\":{},", 1))),
     ("empty", |path| place(path, "")),
     ("cut short", |path| {
         let text = text_of(path);
         place(path, &text[..text.len() / 2])
     }),
-    ("two documents", |path| {
-        place(path, &text_of(path).repeat(2))
-    }),
+    ("two documents", |path| place(path, &text_of(path).repeat(2))),
     ("no JSON", |path| place(path, "frame\n")),
-    ("marked with a byte order mark", |path| {
-        place(path, &format!("\u{feff}{}", text_of(path)))
-    }),
-    ("not UTF-8", |path| {
-        fs::write(path, b"{\"format\":\"\xff\"}").map_err(|error| error.to_string())
-    }),
-    ("larger than 16 MiB", |path| {
-        place(path, &format!("{}{}", text_of(path), " ".repeat(17 << 20)))
-    }),
+    ("marked with a byte order mark", |path| place(path, &format!("\u{feff}{}", text_of(path)))),
+    ("not UTF-8", |path| fs::write(path, b"{\"format\":\"\xff\"}").map_err(|error| error.to_string())),
+    ("larger than 16 MiB", |path| place(path, &format!("{}{}", text_of(path), " ".repeat(17 << 20)))),
     ("nested too deep", |path| place(path, &"[".repeat(100_000))),
     ("a pipe that nobody writes", |path| {
         gone(path)?;
@@ -53,15 +39,11 @@ const SPOILED: &[(&str, Spoil)] = &[
         gone(path)?;
         fs::create_dir(path).map_err(|error| error.to_string())
     }),
-    ("a link to nothing", |path| {
-        linked(path, "/nonexistent/frame.json")
-    }),
+    ("a link to nothing", |path| linked(path, "/nonexistent/frame.json")),
     ("a link to itself", |path| linked(path, "frame.json")),
     ("a link to /dev/zero", |path| linked(path, "/dev/zero")),
     ("a link to /dev/null", |path| linked(path, "/dev/null")),
-    ("a link to the hook's own input", |path| {
-        linked(path, "/dev/stdin")
-    }),
+    ("a link to the hook's own input", |path| linked(path, "/dev/stdin")),
 ];
 
 pub fn list(list: &mut List) {
@@ -72,35 +54,24 @@ pub fn list(list: &mut List) {
             changed(codex, scratch, &ask, move || spoil(&path))
         });
     }
-    list.ran(
-        "the frame is a link to the same document",
-        |codex, scratch| {
-            let ask = Ask::pinned(&Spec::admitting(&["shell"]).seal(scratch, "frame.json")?);
-            let path = scratch.frames.join("frame.json");
-            changed(codex, scratch, &ask, move || {
-                let moved = path.with_file_name("moved.json");
-                fs::rename(&path, &moved).map_err(|error| error.to_string())?;
-                symlink(&moved, &path).map_err(|error| error.to_string())
-            })
-        },
-    );
-    list.ran(
-        "the frame is laid out anew, its meaning unchanged",
-        |codex, scratch| {
-            let ask = Ask::pinned(&Spec::admitting(&["shell"]).seal(scratch, "frame.json")?);
-            let path = scratch.frames.join("frame.json");
-            changed(codex, scratch, &ask, move || {
-                place(&path, &text_of(&path).replace('\n', "\r\n"))
-            })
-        },
-    );
-    list.blocked(
-        "pinned: the frame is sealed again, wider",
-        |codex, scratch| {
-            let ask = Ask::pinned(&all_but(&["shell"]).seal(scratch, "frame.json")?);
-            wider(codex, scratch, &ask)
-        },
-    );
+    list.ran("the frame is a link to the same document", |codex, scratch| {
+        let ask = Ask::pinned(&Spec::admitting(&["shell"]).seal(scratch, "frame.json")?);
+        let path = scratch.frames.join("frame.json");
+        changed(codex, scratch, &ask, move || {
+            let moved = path.with_file_name("moved.json");
+            fs::rename(&path, &moved).map_err(|error| error.to_string())?;
+            symlink(&moved, &path).map_err(|error| error.to_string())
+        })
+    });
+    list.ran("the frame is laid out anew, its meaning unchanged", |codex, scratch| {
+        let ask = Ask::pinned(&Spec::admitting(&["shell"]).seal(scratch, "frame.json")?);
+        let path = scratch.frames.join("frame.json");
+        changed(codex, scratch, &ask, move || place(&path, &text_of(&path).replace('\n', "\r\n")))
+    });
+    list.blocked("pinned: the frame is sealed again, wider", |codex, scratch| {
+        let ask = Ask::pinned(&all_but(&["shell"]).seal(scratch, "frame.json")?);
+        wider(codex, scratch, &ask)
+    });
     list.limit(
         "without a pin: the frame is sealed again, wider",
         "a digest is no signature; mh-setup pins unless told --no-pin",
@@ -158,13 +129,7 @@ fn changed(
         Ok(()) => Say::Call(touch()),
         Err(error) => Say::Message(format!("could not spoil: {error}")),
     });
-    let outcome = Session::new(
-        codex,
-        scratch,
-        Mode::Direct,
-        Script::turns(vec![vec![said]]),
-    )
-    .entry(&entry.text)
-    .run()?;
+    let outcome =
+        Session::new(codex, scratch, Mode::Direct, Script::turns(vec![vec![said]])).entry(&entry.text).run()?;
     outcome.effect(scratch.exists(MARK))
 }

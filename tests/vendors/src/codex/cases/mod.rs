@@ -44,10 +44,7 @@ pub const OPERATIONS: [&str; 10] = [
 pub const MARK: &str = "ran.txt";
 
 pub fn all(codex: &Codex) -> Vec<Case> {
-    let mut list = List {
-        codex: codex.clone(),
-        cases: Vec::new(),
-    };
+    let mut list = List { codex: codex.clone(), cases: Vec::new() };
     operations::list(&mut list);
     answers::list(&mut list);
     permission::list(&mut list);
@@ -78,10 +75,7 @@ impl List {
         run: impl Fn(&Codex, &Scratch) -> Result<Seen, String> + Send + Sync + 'static,
     ) {
         let codex = self.codex.clone();
-        self.cases
-            .push(Case::new("codex", name, want, move |scratch| {
-                run(&codex, scratch)
-            }));
+        self.cases.push(Case::new("codex", name, want, move |scratch| run(&codex, scratch)));
     }
 
     pub fn ran(
@@ -116,21 +110,13 @@ impl List {
         run: impl Fn(&Codex, &Scratch) -> Result<Seen, String> + Send + Sync + 'static,
     ) {
         let codex = self.codex.clone();
-        self.cases.push(
-            Case::new("codex", name, Want::Ran, move |scratch| {
-                run(&codex, scratch)
-            })
-            .limit(limit),
-        );
+        self.cases.push(Case::new("codex", name, Want::Ran, move |scratch| run(&codex, scratch)).limit(limit));
     }
 }
 
 /// All operations but these.
 pub fn all_but(left_out: &[&str]) -> Spec {
-    let rest: Vec<&str> = OPERATIONS
-        .into_iter()
-        .filter(|operation| !left_out.contains(operation))
-        .collect();
+    let rest: Vec<&str> = OPERATIONS.into_iter().filter(|operation| !left_out.contains(operation)).collect();
     Spec::admitting(&rest)
 }
 
@@ -157,32 +143,13 @@ pub fn printed(scratch: &Scratch, ask: &Ask) -> Result<Entry, String> {
 }
 
 /// One call under a frame, judged by whether `MARK` is there afterwards.
-pub fn one(
-    codex: &Codex,
-    scratch: &Scratch,
-    mode: Mode,
-    spec: &Spec,
-    call: &Call,
-) -> Result<Seen, String> {
+pub fn one(codex: &Codex, scratch: &Scratch, mode: Mode, spec: &Spec, call: &Call) -> Result<Seen, String> {
     let outcome = one_outcome(codex, scratch, mode, spec, call)?;
     outcome.effect(scratch.exists(MARK))
 }
 
-pub fn one_outcome(
-    codex: &Codex,
-    scratch: &Scratch,
-    mode: Mode,
-    spec: &Spec,
-    call: &Call,
-) -> Result<Outcome, String> {
-    under(
-        codex,
-        scratch,
-        mode,
-        spec,
-        Script::calls(mode, std::slice::from_ref(call)),
-    )?
-    .run()
+pub fn one_outcome(codex: &Codex, scratch: &Scratch, mode: Mode, spec: &Spec, call: &Call) -> Result<Outcome, String> {
+    under(codex, scratch, mode, spec, Script::calls(mode, std::slice::from_ref(call)))?.run()
 }
 
 /// The shell call that most cases make.
@@ -192,15 +159,12 @@ pub fn touch() -> Call {
 
 /// A patch that adds one file.
 pub fn adds(path: &str) -> Call {
-    Call::patch(&format!(
-        "*** Begin Patch\n*** Add File: {path}\n+ran\n*** End Patch"
-    ))
+    Call::patch(&format!("*** Begin Patch\n*** Add File: {path}\n+ran\n*** End Patch"))
 }
 
 pub fn place(path: &Path, text: &str) -> Result<(), String> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)
-            .map_err(|error| format!("could not make {}: {error}", folder.display()))?;
+        fs::create_dir_all(folder).map_err(|error| format!("could not make {}: {error}", folder.display()))?;
     }
     fs::write(path, text).map_err(|error| format!("could not write {}: {error}", path.display()))
 }
@@ -225,9 +189,6 @@ pub fn denied(outcome: &Outcome) -> bool {
 pub fn fifo(path: &Path) -> Result<(), String> {
     match std::process::Command::new("mkfifo").arg(path).status() {
         Ok(status) if status.success() => Ok(()),
-        other => Err(format!(
-            "could not make a pipe at {}: {other:?}",
-            path.display()
-        )),
+        other => Err(format!("could not make a pipe at {}: {other:?}", path.display())),
     }
 }

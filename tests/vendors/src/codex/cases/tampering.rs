@@ -28,30 +28,15 @@ pub fn list(list: &mut List) {
 /// The acts, as shell commands in which `$CODEX_HOME` is the configuration's folder.
 const ACTS: &[(&str, &str)] = &[
     ("removes config.toml", "rm \"$CODEX_HOME/config.toml\""),
-    (
-        "corrupts config.toml",
-        "echo '[[[' > \"$CODEX_HOME/config.toml\"",
-    ),
-    (
-        "switches hooks off in config.toml",
-        "sed -i 's/^hooks = true/hooks = false/' \"$CODEX_HOME/config.toml\"",
-    ),
-    (
-        "takes the trust out of config.toml",
-        "sed -i '/^trusted_hash/d' \"$CODEX_HOME/config.toml\"",
-    ),
-    (
-        "disables each hook by its state",
-        "sed -i 's/^trusted_hash.*/&\\nenabled = false/' \"$CODEX_HOME/config.toml\"",
-    ),
+    ("corrupts config.toml", "echo '[[[' > \"$CODEX_HOME/config.toml\""),
+    ("switches hooks off in config.toml", "sed -i 's/^hooks = true/hooks = false/' \"$CODEX_HOME/config.toml\""),
+    ("takes the trust out of config.toml", "sed -i '/^trusted_hash/d' \"$CODEX_HOME/config.toml\""),
+    ("disables each hook by its state", "sed -i 's/^trusted_hash.*/&\\nenabled = false/' \"$CODEX_HOME/config.toml\""),
     (
         "switches hooks off in the project",
         "mkdir -p .codex; printf '[features]\\nhooks = false\\n' > .codex/config.toml",
     ),
-    (
-        "writes a hooks.json of its own",
-        "echo '{\"hooks\":{}}' > \"$CODEX_HOME/hooks.json\"",
-    ),
+    ("writes a hooks.json of its own", "echo '{\"hooks\":{}}' > \"$CODEX_HOME/hooks.json\""),
     (
         "ends its start-up files in exit 0",
         "for f in .bashrc .bash_profile .profile .bash_login; do echo 'exit 0' > \"$HOME/$f\"; done",
@@ -85,26 +70,17 @@ fn spawning(act: &str) -> Script {
     let turns: Vec<Turn> = vec![
         vec![Say::Call(Call::shell(act))],
         vec![Say::Call(
-            Call::tool(
-                "spawn_agent",
-                json!({"task_name": "child", "message": "CHILD-TASK", "fork_turns": "none"}),
-            )
-            .within("collaboration"),
+            Call::tool("spawn_agent", json!({"task_name": "child", "message": "CHILD-TASK", "fork_turns": "none"}))
+                .within("collaboration"),
         )],
-        vec![Say::Call(
-            Call::tool("wait_agent", json!({"timeout_ms": 15_000})).within("collaboration"),
-        )],
+        vec![Say::Call(Call::tool("wait_agent", json!({"timeout_ms": 15_000})).within("collaboration"))],
     ];
     Script::turns(turns).other("CHILD-TASK", vec![vec![Mode::Code.say(&adds(MARK))]])
 }
 
 fn agents(list: &mut List) {
     for place in [Place::Config, Place::Flags] {
-        let name = if place == Place::Config {
-            "config.toml"
-        } else {
-            "the launch line"
-        };
+        let name = if place == Place::Config { "config.toml" } else { "the launch line" };
         for (what, act) in ACTS {
             list.blocked(
                 format!("entry in {name}: an admitted shell {what}, then starts an agent: it is under the frame"),
@@ -115,10 +91,9 @@ fn agents(list: &mut List) {
             );
         }
     }
-    for (what, act) in [
-        ("removes", "rm \"$CODEX_HOME/hooks.json\""),
-        ("corrupts", "echo x > \"$CODEX_HOME/hooks.json\""),
-    ] {
+    for (what, act) in
+        [("removes", "rm \"$CODEX_HOME/hooks.json\""), ("corrupts", "echo x > \"$CODEX_HOME/hooks.json\"")]
+    {
         list.limit(
             format!("entry in hooks.json: an admitted shell {what} it, then starts an agent"),
             "Codex reads hooks.json again for each agent; mh-setup writes to config.toml, which it does not",
@@ -137,10 +112,7 @@ fn spawned(codex: &Codex, scratch: &Scratch, place: Place, act: &str) -> Result<
         .trusting_the_project()
         .run()?;
     if outcome.of("CHILD-TASK").count() < 2 {
-        return Err(format!(
-            "the agent did not come to its call; {}",
-            outcome.told()
-        ));
+        return Err(format!("the agent did not come to its call; {}", outcome.told()));
     }
     Ok(outcome)
 }
@@ -151,11 +123,7 @@ const NEXT: &str = "the configuration is read when a session starts and the agen
 /// What the shell did to the configuration counts from the next session on.
 fn next_session(list: &mut List) {
     for (what, act, project) in [
-        (
-            "removes config.toml's trust",
-            "sed -i '/^trusted_hash/d' \"$CODEX_HOME/config.toml\"",
-            false,
-        ),
+        ("removes config.toml's trust", "sed -i '/^trusted_hash/d' \"$CODEX_HOME/config.toml\"", false),
         (
             "switches hooks off in config.toml",
             "sed -i 's/^hooks = true/hooks = false/' \"$CODEX_HOME/config.toml\"",
@@ -172,14 +140,10 @@ fn next_session(list: &mut List) {
             true,
         ),
     ] {
-        list.limit(
-            format!("an admitted shell {what}: the next session"),
-            NEXT,
-            move |codex, scratch| {
-                let outcome = after(codex, scratch, act, project, Place::Config)?;
-                outcome.effect(scratch.exists(MARK))
-            },
-        );
+        list.limit(format!("an admitted shell {what}: the next session"), NEXT, move |codex, scratch| {
+            let outcome = after(codex, scratch, act, project, Place::Config)?;
+            outcome.effect(scratch.exists(MARK))
+        });
         list.blocked(
             format!("an admitted shell {what}: the next session, hooks on the launch line"),
             move |codex, scratch| {
@@ -191,17 +155,11 @@ fn next_session(list: &mut List) {
 }
 
 /// The act in one session; the call in the next, on the configuration as it was left.
-fn after(
-    codex: &Codex,
-    scratch: &Scratch,
-    act: &str,
-    project: bool,
-    place: Place,
-) -> Result<Outcome, String> {
+fn after(codex: &Codex, scratch: &Scratch, act: &str, project: bool, place: Place) -> Result<Outcome, String> {
     let entry = pinned(scratch, &shell())?;
     // Both sessions read the same file, so both speak to the same stub, one thread each.
-    let script = Script::calls(Mode::Direct, &[Call::shell(act)])
-        .other("SECOND-SESSION", vec![vec![Say::Call(adds(MARK))]]);
+    let script =
+        Script::calls(Mode::Direct, &[Call::shell(act)]).other("SECOND-SESSION", vec![vec![Say::Call(adds(MARK))]]);
     let mut first = Session::new(codex, scratch, Mode::Direct, script).entry_at(place, &entry)?;
     // On the launch line there is nothing in the file for the act to find, so put it there too.
     if place == Place::Flags {
@@ -217,10 +175,7 @@ fn after(
         .prompt(&["SECOND-SESSION"]);
     let outcome = second.run_on(&stub)?;
     if outcome.of("SECOND-SESSION").count() < 2 {
-        return Err(format!(
-            "the second session did not come to its call; {}",
-            outcome.ended.stderr
-        ));
+        return Err(format!("the second session did not come to its call; {}", outcome.ended.stderr));
     }
     Ok(outcome)
 }
@@ -234,18 +189,12 @@ fn nested(list: &mut List) {
         )
     }
     fn script(codex: &Codex) -> Script {
-        let call = Call::tool(
-            "exec_command",
-            json!({"cmd": command(codex), "yield_time_ms": 30_000}),
-        );
+        let call = Call::tool("exec_command", json!({"cmd": command(codex), "yield_time_ms": 30_000}));
         Script::calls(Mode::Direct, &[call]).other("NESTED-TASK", vec![vec![Say::Call(adds(MARK))]])
     }
     fn ended(outcome: &Outcome) -> Result<(), String> {
         if outcome.of("NESTED-TASK").count() < 2 {
-            return Err(format!(
-                "the nested session did not come to its call; {}",
-                outcome.told()
-            ));
+            return Err(format!("the nested session did not come to its call; {}", outcome.told()));
         }
         Ok(())
     }
@@ -259,37 +208,30 @@ fn nested(list: &mut List) {
             Ok(outcome.seen(scratch.exists(MARK)))
         },
     );
-    list.blocked("requirements.toml: a codex exec --disable hooks that an admitted shell starts is under the frame", |codex, scratch| {
-        let entry = pinned(scratch, &shell())?;
-        let etc = scratch.root.join("etc");
-        super::place(&etc.join("codex/requirements.toml"), &entry.requirements())?;
-        let outcome = Session::new(codex, scratch, Mode::Direct, script(codex))
-            .wrapped(&over_etc(&etc))
-            .run()?;
-        ended(&outcome)?;
-        outcome.effect(scratch.exists(MARK))
-    });
     list.blocked(
-        "requirements.toml: a trusted project that switches hooks off does not",
+        "requirements.toml: a codex exec --disable hooks that an admitted shell starts is under the frame",
         |codex, scratch| {
             let entry = pinned(scratch, &shell())?;
             let etc = scratch.root.join("etc");
             super::place(&etc.join("codex/requirements.toml"), &entry.requirements())?;
-            scratch.write(".codex/config.toml", "[features]\nhooks = false\n")?;
-            let outcome = Session::new(
-                codex,
-                scratch,
-                Mode::Direct,
-                Script::calls(Mode::Direct, &[adds(MARK)]),
-            )
+            let outcome = Session::new(codex, scratch, Mode::Direct, script(codex)).wrapped(&over_etc(&etc)).run()?;
+            ended(&outcome)?;
+            outcome.effect(scratch.exists(MARK))
+        },
+    );
+    list.blocked("requirements.toml: a trusted project that switches hooks off does not", |codex, scratch| {
+        let entry = pinned(scratch, &shell())?;
+        let etc = scratch.root.join("etc");
+        super::place(&etc.join("codex/requirements.toml"), &entry.requirements())?;
+        scratch.write(".codex/config.toml", "[features]\nhooks = false\n")?;
+        let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[adds(MARK)]))
             .wrapped(&over_etc(&etc))
             .trusting_the_project()
             .flag("--disable")
             .flag("hooks")
             .run()?;
-            outcome.effect(scratch.exists(MARK))
-        },
-    );
+        outcome.effect(scratch.exists(MARK))
+    });
 }
 
 /// Starts what follows where the files of a folder lie over those in /etc, in a mount
@@ -300,14 +242,7 @@ fn over_etc(folder: &Path) -> [String; 6] {
          mount --bind \"$t\" /etc; exec \"$@\"",
         quoted(&folder.to_string_lossy())
     );
-    [
-        "unshare".into(),
-        "-m".into(),
-        "sh".into(),
-        "-c".into(),
-        script,
-        "sh".into(),
-    ]
+    ["unshare".into(), "-m".into(), "sh".into(), "-c".into(), script, "sh".into()]
 }
 
 /// Codex puts a folder inside its home in front of a hook's PATH.
@@ -324,54 +259,33 @@ fn path(list: &mut List) {
         }
         outcome.effect(scratch.exists(MARK))
     });
-    list.ran(
-        "workspace-write: an admitted shell writes in the project",
-        |codex, scratch| {
-            let outcome = sandboxed(codex, scratch, touch())?;
-            outcome.effect(scratch.exists(MARK))
-        },
-    );
-    list.blocked(
-        "workspace-write: an admitted shell cannot write over the hook program",
-        |codex, scratch| {
-            let program = scratch.program("mh-hook-codex");
-            let before = std::fs::read(&program).map_err(|error| error.to_string())?;
-            let outcome = sandboxed(
-                codex,
-                scratch,
-                Call::shell(&format!("cp /bin/true {}; rm -f {0}", program.display())),
-            )?;
-            if outcome.told().contains("PreToolUse hook") {
-                return Err(outcome.told());
-            }
-            Ok(outcome.seen(std::fs::read(&program).ok() != Some(before)))
-        },
-    );
-    list.blocked(
-        "workspace-write: an admitted shell cannot write the project's .codex",
-        |codex, scratch| {
-            scratch.write(".codex/config.toml", "# nothing\n")?;
-            let outcome = sandboxed(
-                codex,
-                scratch,
-                Call::shell("echo '[features]' > .codex/config.toml"),
-            )?;
-            Ok(outcome.seen(scratch.read(".codex/config.toml") != "# nothing\n"))
-        },
-    );
+    list.ran("workspace-write: an admitted shell writes in the project", |codex, scratch| {
+        let outcome = sandboxed(codex, scratch, touch())?;
+        outcome.effect(scratch.exists(MARK))
+    });
+    list.blocked("workspace-write: an admitted shell cannot write over the hook program", |codex, scratch| {
+        let program = scratch.program("mh-hook-codex");
+        let before = std::fs::read(&program).map_err(|error| error.to_string())?;
+        let outcome =
+            sandboxed(codex, scratch, Call::shell(&format!("cp /bin/true {}; rm -f {0}", program.display())))?;
+        if outcome.told().contains("PreToolUse hook") {
+            return Err(outcome.told());
+        }
+        Ok(outcome.seen(std::fs::read(&program).ok() != Some(before)))
+    });
+    list.blocked("workspace-write: an admitted shell cannot write the project's .codex", |codex, scratch| {
+        scratch.write(".codex/config.toml", "# nothing\n")?;
+        let outcome = sandboxed(codex, scratch, Call::shell("echo '[features]' > .codex/config.toml"))?;
+        Ok(outcome.seen(scratch.read(".codex/config.toml") != "# nothing\n"))
+    });
 }
 
 fn sandboxed(codex: &Codex, scratch: &Scratch, call: Call) -> Result<Outcome, String> {
     let entry = pinned(scratch, &shell())?;
-    Session::new(
-        codex,
-        scratch,
-        Mode::Direct,
-        Script::calls(Mode::Direct, &[call]),
-    )
-    .entry(&entry.text)
-    .sandbox(&["-s", "workspace-write"])
-    .run()
+    Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[call]))
+        .entry(&entry.text)
+        .sandbox(&["-s", "workspace-write"])
+        .run()
 }
 
 /// Codex runs hooks by the account's login shell if that is bash or zsh, and zsh reads a
@@ -390,14 +304,9 @@ fn zsh(list: &mut List) {
             .collect();
         super::place(&etc.join("passwd"), &lines.concat())?;
         let calls = [Call::shell("echo 'exit 0' > \"$HOME/.zshenv\""), adds(MARK)];
-        let mut session = Session::new(
-            codex,
-            scratch,
-            Mode::Direct,
-            Script::calls(Mode::Direct, &calls),
-        )
-        .entry(&entry.text)
-        .wrapped(&over_etc(&etc));
+        let mut session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &calls))
+            .entry(&entry.text)
+            .wrapped(&over_etc(&etc));
         if dotdir {
             let empty = scratch.root.join("empty");
             std::fs::create_dir(&empty).map_err(|error| error.to_string())?;
@@ -415,8 +324,7 @@ fn zsh(list: &mut List) {
         "zsh reads it before every hook; start Codex with ZDOTDIR set to an empty folder, or keep bash as login shell",
         |codex, scratch| run(codex, scratch, false),
     );
-    list.blocked(
-        "zsh as login shell, ZDOTDIR empty: an admitted shell writes .zshenv",
-        |codex, scratch| run(codex, scratch, true),
-    );
+    list.blocked("zsh as login shell, ZDOTDIR empty: an admitted shell writes .zshenv", |codex, scratch| {
+        run(codex, scratch, true)
+    });
 }
