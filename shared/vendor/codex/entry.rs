@@ -43,18 +43,26 @@ struct Identity<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Handler<'a> {
-    additional_context_limit: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context_limit: Option<u32>,
     r#async: bool,
     command: &'a str,
     timeout: u32,
     r#type: &'a str,
 }
 
+/// What the entry of this event sets as `additionalContextLimit`. An event that takes no context
+/// must have none: the vendor then ignores the key with a complaint, leaves it out of the hash as
+/// well, and an entry whose hash has it is not trusted and never runs (release 0.171.0, measured).
+fn context_limit(event: &str) -> Option<u32> {
+    (event != "permission_request").then_some(CONTEXT_TOKENS)
+}
+
 /// The hash by which Codex trusts an entry of ours at this event: over compact JSON with sorted
 /// keys, the timeout as it will hold (release 0.171.0, compared with its own `hooks/list`).
 pub fn trusted_hash(event: &str, command: &str) -> String {
     let handler = Handler {
-        additional_context_limit: CONTEXT_TOKENS,
+        additional_context_limit: context_limit(event),
         r#async: false,
         command,
         timeout: TIMEOUT,
@@ -70,13 +78,15 @@ pub fn trusted_hash(event: &str, command: &str) -> String {
 pub fn config(line: &Registration, config: &str) -> String {
     let command = command(line);
     let mut out = String::from("[features]\nhooks = true\nunified_exec_tty = false\n");
-    for (event, _) in EVENTS {
+    for (event, trusted) in EVENTS {
         let _ = write!(
             out,
-            "\n[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {TIMEOUT}\n\
-             additionalContextLimit = {CONTEXT_TOKENS}\n",
+            "\n[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {TIMEOUT}\n",
             basic(&command)
         );
+        if let Some(limit) = context_limit(trusted) {
+            let _ = writeln!(out, "additionalContextLimit = {limit}");
+        }
     }
     for (_, event) in EVENTS {
         let key = basic(&format!("{config}:{event}:0:0"));

@@ -17,7 +17,12 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
     let mut updated: Option<String> = None;
     for line in patch.lines().filter(|line| !line.starts_with(['+', '-'])) {
         let Some(header) = line.trim().strip_prefix("*** ") else { continue };
-        match header.split_once(':').map_or((header.trim(), ""), |(word, file)| (word.trim(), file.trim())) {
+        let (word, file) = header.split_once(':').unwrap_or((header, ""));
+        let file = file.strip_prefix(' ').unwrap_or(file);
+        // The vendor takes a second blank for the path's first character (0.171.0, measured): who
+        // drops it judges another file. No name is worth the doubt.
+        let word = if file.starts_with(char::is_whitespace) { "" } else { word.trim() };
+        match (word, file) {
             ("Add File" | "Delete File", file) if !file.is_empty() => needs.push(RawNeed::on(FileWrite, file)),
             ("Update File", file) if !file.is_empty() => {
                 needs.push(RawNeed::on(FileEdit, file));

@@ -1,0 +1,377 @@
+//! One run of `claude -p`: settings, launch, and what was seen.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::messages::Stub;
+use super::script::{Answer, Call, MAIN, Script, answers, text_of};
+use crate::case::Seen;
+use crate::entry::{self, Ask};
+use crate::frame::{Frame, Spec};
+use crate::scratch::{Ended, Scratch};
+
+/// Where the hook entries stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Launch {
+    /// `.claude/settings.json` of the project, as most people have it.
+    Project,
+    /// `--settings` with `disableAllHooks: false` and no other source: the strongest
+    /// launch without managed settings (measured on 2.1.332).
+    Strong,
+    /// The settings of the person, in the configuration folder.
+    User,
+}
+
+pub struct Run<'a> {
+    pub scratch: &'a Scratch,
+    program: &'a Path,
+    launch: Launch,
+    hooks: Map<String, Value>,
+    settings: Map<String, Value>,
+    user: Map<String, Value>,
+    mcp: Map<String, Value>,
+    script: Script,
+    prompt: String,
+    mode: &'static str,
+    flags: Vec<String>,
+    env: Vec<(String, String)>,
+    folder: PathBuf,
+    digest: String,
+    beside: Vec<(String, Value)>,
+    mangle: Option<fn(String) -> String>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(program: &'a Path, scratch: &'a Scratch) -> Run<'a> {
+        Run {
+            scratch,
+            program,
+            launch: Launch::Project,
+            hooks: Map::new(),
+            settings: Map::new(),
+            user: Map::new(),
+            mcp: Map::new(),
+            script: Script::default(),
+            prompt: format!("{MAIN} do the step"),
+            mode: "bypassPermissions",
+            flags: Vec::new(),
+            env: Vec::new(),
+            folder: scratch.project.clone(),
+            digest: String::new(),
+            beside: Vec::new(),
+            mangle: None,
+        }
+    }
+
+    /// The vendor's program.
+    pub fn program(&self) -> &'a Path {
+        self.program
+    }
+
+    /// Seals the frame and puts in the usual entry: pinned, policy `frame`.
+    pub fn frame(self, spec: &Spec) -> Result<Run<'a>, String> {
+        let frame = spec.seal(self.scratch, "frame.json")?;
+        self.entry(&Ask::pinned(&frame), &frame)
+    }
+
+    /// The entry as printed for `ask`; a refusal of it names `frame`.
+    pub fn entry(mut self, ask: &Ask, frame: &Frame) -> Result<Run<'a>, String> {
+        self.digest.clone_from(&frame.digest);
+        let printed = entry::claude(self.scratch, ask)?;
+        let hooks = printed["hooks"].as_object().ok_or("mh-setup printed no hooks")?;
+        self.hooks = hooks.clone();
+        Ok(self)
+    }
+
+    /// Changes each entry printed: what a person who edits it would have.
+    pub fn edit(mut self, change: impl Fn(&str, &mut Value)) -> Run<'a> {
+        for (event, groups) in &mut self.hooks {
+            for group in groups.as_array_mut().into_iter().flatten() {
+                for hook in group["hooks"].as_array_mut().into_iter().flatten() {
+                    change(event, hook);
+                }
+            }
+        }
+        self
+    }
+
+    /// The entry without this event: what is left of the guard then.
+    pub fn without(mut self, event: &str) -> Run<'a> {
+        self.hooks.remove(event);
+        self
+    }
+
+    /// The entry of PreToolUse under this event too, where none is printed for it.
+    pub fn also(mut self, event: &str) -> Run<'a> {
+        if let Some(groups) = self.hooks.get("PreToolUse").cloned() {
+            self.hooks.insert(event.into(), groups);
+        }
+        self
+    }
+
+    /// Hooks of somebody else's beside ours, in the project's settings.
+    pub fn beside(mut self, event: &str, command: &str) -> Run<'a> {
+        let group = json!({"matcher": "*", "hooks": [{"type": "command", "command": command}]});
+        self.beside.push((event.into(), group));
+        self
+    }
+
+    /// Changes the text of the project's settings file as it is written.
+    pub fn mangle(mut self, change: fn(String) -> String) -> Run<'a> {
+        self.mangle = Some(change);
+        self
+    }
+
+    pub fn launch(mut self, launch: Launch) -> Run<'a> {
+        self.launch = launch;
+        self
+    }
+
+    pub fn mode(mut self, mode: &'static str) -> Run<'a> {
+        self.mode = mode;
+        self
+    }
+
+    /// A key of the project's settings.
+    pub fn setting(mut self, key: &str, value: Value) -> Run<'a> {
+        self.settings.insert(key.into(), value);
+        self
+    }
+
+    pub fn user_setting(mut self, key: &str, value: Value) -> Run<'a> {
+        self.user.insert(key.into(), value);
+        self
+    }
+
+    pub fn flag(mut self, flag: &str) -> Run<'a> {
+        self.flags.push(flag.into());
+        self
+    }
+
+    pub fn env(mut self, key: &str, value: &str) -> Run<'a> {
+        self.env.push((key.into(), value.into()));
+        self
+    }
+
+    pub fn prompt(mut self, text: &str) -> Run<'a> {
+        self.prompt = text.into();
+        self
+    }
+
+    /// Starts in this folder below the project.
+    pub fn inside(mut self, folder: &str) -> Run<'a> {
+        self.folder = self.scratch.project.join(folder);
+        self
+    }
+
+    /// An MCP server of the suite's own (see `mcp`).
+    pub fn server(mut self, name: &str, spec: &Value) -> Result<Run<'a>, String> {
+        let suite = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
+        self.mcp.insert(name.into(), json!({"command": suite, "args": ["mcp", spec.to_string()]}));
+        Ok(self)
+    }
+
+    pub fn call(self, name: &str, input: Value) -> Run<'a> {
+        self.calls(vec![Call::new(name, input)])
+    }
+
+    /// A shell command.
+    pub fn bash(self, command: &str) -> Run<'a> {
+        self.call("Bash", json!({"command": command, "description": "a step"}))
+    }
+
+    pub fn write(self, path: impl AsRef<Path>, content: &str) -> Run<'a> {
+        self.call("Write", json!({"file_path": path.as_ref(), "content": content}))
+    }
+
+    pub fn read(self, path: impl AsRef<Path>) -> Run<'a> {
+        self.call("Read", json!({"file_path": path.as_ref()}))
+    }
+
+    /// One turn of several calls at once.
+    pub fn calls(mut self, calls: Vec<Call>) -> Run<'a> {
+        self.script.push(calls, Duration::ZERO);
+        self
+    }
+
+    /// The same after a while: the vendor needs up to 3 s to notice a changed file.
+    pub fn after(mut self, seconds: f32, call: Call) -> Run<'a> {
+        self.script.push(vec![call], Duration::from_secs_f32(seconds));
+        self
+    }
+
+    /// A call in the sub-agent whose prompt holds `word`.
+    pub fn agent_call(mut self, word: &str, name: &str, input: Value) -> Run<'a> {
+        self.script.push_other(word, Call::new(name, input));
+        self
+    }
+
+    /// Starts a sub-agent whose prompt is `word`.
+    pub fn agent(self, word: &str) -> Run<'a> {
+        self.call("Agent", agent_input(word))
+    }
+
+    pub fn go(self) -> Result<Outcome, String> {
+        let scratch = self.scratch;
+        let mut settings = self.settings;
+        let mut user = self.user;
+        let mut flags = self.flags;
+        match self.launch {
+            Launch::Project => drop(settings.insert("hooks".into(), Value::Object(self.hooks))),
+            Launch::User => drop(user.insert("hooks".into(), Value::Object(self.hooks))),
+            Launch::Strong => {
+                let strong = json!({"disableAllHooks": false, "hooks": self.hooks});
+                flags.extend(["--settings".into(), strong.to_string(), "--setting-sources".into(), String::new()]);
+            }
+        }
+        for (event, group) in self.beside {
+            let hooks = settings.entry("hooks").or_insert_with(|| json!({}));
+            match hooks[event.as_str()].as_array_mut() {
+                Some(groups) => groups.push(group),
+                None => hooks[event.as_str()] = json!([group]),
+            }
+        }
+        if !settings.is_empty() {
+            let text = Value::Object(settings).to_string();
+            let text = self.mangle.map_or(text.clone(), |change| change(text));
+            scratch.write(".claude/settings.json", &text)?;
+        }
+        if !user.is_empty() {
+            let path = scratch.config.join("settings.json");
+            std::fs::write(&path, Value::Object(user).to_string())
+                .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+        }
+        if !self.mcp.is_empty() {
+            let path = scratch.logs.join("mcp.json");
+            std::fs::write(&path, json!({"mcpServers": self.mcp}).to_string())
+                .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+            flags.extend(["--mcp-config".into(), path.display().to_string()]);
+        }
+        let stub = Stub::start(self.script, scratch.logs.clone())
+            .map_err(|error| format!("could not start the stub of the model's service: {error}"))?;
+        let mut command = scratch.command(self.program);
+        command
+            .args(["-p", &self.prompt, "--output-format", "stream-json", "--verbose", "--include-hook-events"])
+            .args(["--permission-mode", self.mode])
+            .args(&flags)
+            .current_dir(&self.folder)
+            .env("CLAUDE_CONFIG_DIR", &scratch.config)
+            .env("ANTHROPIC_BASE_URL", stub.server.url())
+            .env("ANTHROPIC_API_KEY", "none")
+            // Root may bypass permissions only where the vendor is told it is in a sandbox.
+            .env("IS_SANDBOX", "1")
+            .env("DISABLE_TELEMETRY", "1")
+            .env("DISABLE_AUTOUPDATER", "1")
+            .env("DISABLE_ERROR_REPORTING", "1")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .envs(self.env);
+        let ended = scratch.run(&mut command, "claude")?;
+        Ok(Outcome::new(ended, stub.requests(), self.digest))
+    }
+
+    /// Runs; the call's effect is that `file` is there, below the project or absolute.
+    pub fn effect(self, file: impl AsRef<Path>) -> Result<Seen, String> {
+        let path = self.scratch.project.join(file);
+        let outcome = self.go()?;
+        outcome.effect(path.symlink_metadata().is_ok())
+    }
+
+    /// As `effect`, and if it is not there the model must have been told so by the
+    /// frame's own refusal: another obstacle would make the case prove nothing.
+    pub fn effect_or_refusal(self, file: impl AsRef<Path>) -> Result<Seen, String> {
+        let path = self.scratch.project.join(file);
+        let outcome = self.go()?;
+        outcome.or_refusal(path.symlink_metadata().is_ok())
+    }
+
+    /// Runs; the effect is that a tool result holds `text`: tools that only read leave
+    /// nothing else.
+    pub fn told(self, text: &str) -> Result<Seen, String> {
+        let outcome = self.go()?;
+        let told = outcome.was_told(text);
+        outcome.or_refusal(told)
+    }
+}
+
+pub fn agent_input(word: &str) -> Value {
+    json!({"description": "part", "prompt": format!("{word} go"), "subagent_type": "general-purpose",
+           "run_in_background": false})
+}
+
+/// What a run left.
+pub struct Outcome {
+    pub ended: Ended,
+    pub requests: Vec<Value>,
+    /// Every tool result, once, in the order the model got them.
+    pub answers: Vec<Answer>,
+    digest: String,
+}
+
+impl Outcome {
+    fn new(ended: Ended, requests: Vec<Value>, digest: String) -> Outcome {
+        let mut all: Vec<Answer> = Vec::new();
+        for request in &requests {
+            for answer in answers(request) {
+                if !all.iter().any(|known| known.id == answer.id) {
+                    all.push(answer);
+                }
+            }
+        }
+        Outcome { ended, requests, answers: all, digest }
+    }
+
+    pub fn was_told(&self, text: &str) -> bool {
+        self.answers.iter().any(|answer| answer.text.contains(text))
+    }
+
+    /// Whether some request to the model holds `text` anywhere.
+    pub fn asked_with(&self, text: &str) -> bool {
+        self.requests.iter().any(|request| request.to_string().contains(text))
+    }
+
+    /// The first request of the conversation whose prompt holds `word`, as text.
+    pub fn conversation(&self, word: &str) -> Result<String, String> {
+        // A prompt with attachments begins with messages of the vendor's own.
+        let begins = |request: &&Value| {
+            let said = request["messages"].as_array().is_some_and(|messages| {
+                let user = |message: &&Value| message["role"] == "user";
+                messages.iter().filter(user).any(|message| text_of(&message["content"]).contains(word))
+            });
+            said && request["tools"].as_array().is_some_and(|tools| !tools.is_empty())
+        };
+        let request = self.requests.iter().find(begins);
+        request.map(Value::to_string).ok_or_else(|| format!("no request for {word:?} was made; {}", self.detail()))
+    }
+
+    pub fn refused(&self) -> bool {
+        let mark = self.digest.get(..12).unwrap_or_default();
+        !mark.is_empty() && self.answers.iter().any(|answer| answer.is_error && answer.text.contains(mark))
+    }
+
+    /// For people: the end of the story.
+    pub fn detail(&self) -> String {
+        let last = self.answers.last().map_or("no tool result".to_string(), |answer| {
+            let text: String = answer.text.chars().take(400).collect();
+            format!("the model was told (error {}): {text:?}", answer.is_error)
+        });
+        let errors: String = self.ended.stderr.chars().take(200).collect();
+        format!("{last}; claude ended with {:?}, stderr {errors:?}", self.ended.code)
+    }
+
+    /// A call that never came back to the model proves nothing either way.
+    pub fn effect(&self, ran: bool) -> Result<Seen, String> {
+        if self.answers.is_empty() {
+            return Err(format!("no call came back to the model; {}", self.detail()));
+        }
+        Ok(Seen::effect(ran, self.detail()))
+    }
+
+    pub fn or_refusal(&self, ran: bool) -> Result<Seen, String> {
+        if !ran && !self.refused() {
+            return Err(format!("not run, but not by the frame's refusal; {}", self.detail()));
+        }
+        self.effect(ran)
+    }
+}

@@ -1,0 +1,87 @@
+//! Claude Code: the stub of its model's service, the driver, the cases.
+
+mod agents;
+mod around;
+mod control;
+mod drive;
+mod faults;
+mod mcp;
+mod messages;
+mod modes;
+mod permission;
+mod prompt;
+mod protect;
+mod scope;
+mod script;
+mod skills;
+mod tampering;
+mod tools;
+
+use std::path::{Path, PathBuf};
+
+use crate::case::{Case, Seen, Want};
+use drive::Run;
+
+/// The cases so far, and the vendor's program they run.
+struct Cases {
+    program: PathBuf,
+    all: Vec<Case>,
+}
+
+impl Cases {
+    fn add(
+        &mut self,
+        name: impl Into<String>,
+        want: Want,
+        run: impl Fn(Run<'_>) -> Result<Seen, String> + Send + Sync + 'static,
+    ) {
+        let program = self.program.clone();
+        self.all.push(Case::new("claude", name, want, move |scratch| run(Run::new(&program, scratch))));
+    }
+
+    fn ran(&mut self, name: impl Into<String>, run: impl Fn(Run<'_>) -> Result<Seen, String> + Send + Sync + 'static) {
+        self.add(name, Want::Ran, run);
+    }
+
+    fn blocked(
+        &mut self,
+        name: impl Into<String>,
+        run: impl Fn(Run<'_>) -> Result<Seen, String> + Send + Sync + 'static,
+    ) {
+        self.add(name, Want::Blocked, run);
+    }
+
+    fn holds(&mut self, name: impl Into<String>, run: impl Fn(Run<'_>) -> Result<(), String> + Send + Sync + 'static) {
+        self.add(name, Want::Holds, move |place| run(place).map(|()| Seen::held()));
+    }
+
+    /// A hole that the README names.
+    fn limit(
+        &mut self,
+        limit: &'static str,
+        name: impl Into<String>,
+        run: impl Fn(Run<'_>) -> Result<Seen, String> + Send + Sync + 'static,
+    ) {
+        let program = self.program.clone();
+        let case = Case::new("claude", name, Want::Ran, move |scratch| run(Run::new(&program, scratch)));
+        self.all.push(case.limit(limit));
+    }
+}
+
+pub fn cases(program: &Path) -> Vec<Case> {
+    let mut cases = Cases { program: program.into(), all: Vec::new() };
+    tools::add(&mut cases);
+    control::add(&mut cases);
+    modes::add(&mut cases);
+    permission::add(&mut cases);
+    prompt::add(&mut cases);
+    mcp::add(&mut cases);
+    agents::add(&mut cases);
+    skills::add(&mut cases);
+    scope::add(&mut cases);
+    protect::add(&mut cases);
+    faults::add(&mut cases);
+    tampering::add(&mut cases);
+    around::add(&mut cases);
+    cases.all
+}

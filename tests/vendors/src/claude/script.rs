@@ -1,0 +1,134 @@
+//! The scripted model: what it says in each conversation, turn by turn.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// A word in the prompt of the main conversation, by which it is told from sub-agents
+/// and from the vendor's own helper requests (titles, summaries).
+pub const MAIN: &str = "SUITEMAIN";
+
+type Input = Box<dyn Fn(&str) -> Value + Send + Sync>;
+
+/// One tool call.
+pub struct Call {
+    pub name: String,
+    input: Input,
+}
+
+impl Call {
+    pub fn new(name: &str, input: Value) -> Call {
+        Call { name: name.into(), input: Box::new(move |_| input.clone()) }
+    }
+
+    /// The input is made from the text of all tool results so far: some tools give ids
+    /// that a later one takes.
+    pub fn later(name: &str, input: impl Fn(&str) -> Value + Send + Sync + 'static) -> Call {
+        Call { name: name.into(), input: Box::new(input) }
+    }
+
+    pub fn input(&self, results: &str) -> Value {
+        (self.input)(results)
+    }
+}
+
+/// One answer of the model: calls (several at once are parallel), or its last words.
+pub struct Turn {
+    pub calls: Vec<Call>,
+    /// Waited before answering: the vendor needs up to 3 s to notice a changed file.
+    pub delay: Duration,
+}
+
+#[derive(Default)]
+pub struct Script {
+    main: Vec<Turn>,
+    others: Vec<(String, Vec<Turn>)>,
+}
+
+impl Script {
+    pub fn push(&mut self, calls: Vec<Call>, delay: Duration) {
+        self.main.push(Turn { calls, delay });
+    }
+
+    /// The conversation whose first message holds `word`.
+    pub fn push_other(&mut self, word: &str, call: Call) {
+        let turn = Turn { calls: vec![call], delay: Duration::ZERO };
+        match self.others.iter_mut().find(|(known, _)| known == word) {
+            Some((_, turns)) => turns.push(turn),
+            None => self.others.push((word.into(), vec![turn])),
+        }
+    }
+
+    /// The turn to play for this request, with its number; `None` for a helper request
+    /// and past the last turn. It is the count of assistant messages so far, so nothing
+    /// is kept between requests and a retry gets the same answer.
+    pub fn turn(&self, request: &Value) -> Option<(usize, &Turn)> {
+        let messages = request["messages"].as_array()?;
+        let turns = self.conversation(request, messages)?;
+        let number = messages.iter().filter(|message| message["role"] == "assistant").count();
+        turns.get(number).map(|turn| (number, turn))
+    }
+
+    fn conversation(&self, request: &Value, messages: &[Value]) -> Option<&[Turn]> {
+        let first = messages.first().map(|message| text_of(&message["content"])).unwrap_or_default();
+        let other = |hay: &str| {
+            self.others.iter().find(|(word, _)| hay.contains(word.as_str())).map(|(_, turns)| turns.as_slice())
+        };
+        if !first.contains(MAIN) {
+            if let Some(turns) = other(&first) {
+                return Some(turns);
+            }
+        }
+        let said: String = messages
+            .iter()
+            .filter(|message| message["role"] == "user")
+            .map(|message| text_of(&message["content"]))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let offered = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        if said.contains(MAIN) && offered { Some(&self.main) } else { other(&said) }
+    }
+}
+
+/// All text in a message's content, tool results included.
+pub fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks
+            .iter()
+            .map(|block| match block["type"].as_str() {
+                Some("text") => block["text"].as_str().unwrap_or_default().to_string(),
+                Some("tool_result") => text_of(&block["content"]),
+                _ => String::new(),
+            })
+            .collect::<Vec<_>>()
+            .join("\n"),
+        _ => String::new(),
+    }
+}
+
+/// A tool's result as the model got it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    pub id: String,
+    pub is_error: bool,
+    pub text: String,
+}
+
+/// Every tool result in a request.
+pub fn answers(request: &Value) -> Vec<Answer> {
+    let none = Vec::new();
+    let mut found = Vec::new();
+    for message in request["messages"].as_array().unwrap_or(&none) {
+        for block in message["content"].as_array().unwrap_or(&none) {
+            if block["type"] == "tool_result" {
+                found.push(Answer {
+                    id: block["tool_use_id"].as_str().unwrap_or_default().into(),
+                    is_error: block["is_error"] == json!(true),
+                    text: text_of(&block["content"]),
+                });
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,236 @@
+//! Every operation that has a tool on Codex: admitted it runs; with every other operation
+//! admitted it does not.
+
+use serde_json::{Value, json};
+
+use super::{List, MARK, OPERATIONS, adds, all_but, denied, touch, under};
+use crate::case::Seen;
+use crate::codex::script::{Call, Mode, Script};
+use crate::codex::session::{Codex, Outcome};
+use crate::frame::Spec;
+use crate::scratch::Scratch;
+
+/// A tool, what it needs, and how one sees that it ran.
+struct Row {
+    name: &'static str,
+    needs: &'static [&'static str],
+    call: fn(&Scratch) -> Call,
+    ran: fn(&Scratch, &Outcome) -> bool,
+}
+
+const ROWS: &[Row] = &[
+    Row { name: "exec_command", needs: &["shell"], call: |_| touch(), ran: |scratch, _| scratch.exists(MARK) },
+    Row {
+        name: "exec_command that reads",
+        needs: &["shell"],
+        call: |_| Call::shell("cat kept.txt; ls; grep -r kept . > ran.txt"),
+        ran: |scratch, _| scratch.exists(MARK),
+    },
+    Row {
+        name: "exec_command that is a patch",
+        needs: &["shell"],
+        call: |_| {
+            Call::shell("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ran.txt\n+ran\n*** End Patch\nEOF\n")
+        },
+        ran: |scratch, _| scratch.exists(MARK),
+    },
+    Row {
+        name: "a patch that adds",
+        needs: &["file.write"],
+        call: |_| adds(MARK),
+        ran: |scratch, _| scratch.exists(MARK),
+    },
+    Row {
+        name: "a patch that updates",
+        needs: &["file.edit"],
+        call: |_| Call::patch("*** Begin Patch\n*** Update File: kept.txt\n@@\n-kept\n+changed\n*** End Patch"),
+        ran: |scratch, _| scratch.read("kept.txt") != "kept\n",
+    },
+    Row {
+        name: "a patch that deletes",
+        needs: &["file.write"],
+        call: |_| Call::patch("*** Begin Patch\n*** Delete File: kept.txt\n*** End Patch"),
+        ran: |scratch, _| !scratch.exists("kept.txt"),
+    },
+    Row {
+        name: "a patch that moves",
+        needs: &["file.write", "file.edit"],
+        call: |_| {
+            Call::patch(
+                "*** Begin Patch\n*** Update File: kept.txt\n*** Move to: ran.txt\n@@\n-kept\n+moved\n*** End Patch",
+            )
+        },
+        ran: |scratch, _| scratch.exists(MARK) || !scratch.exists("kept.txt"),
+    },
+    Row {
+        name: "a patch that adds and updates",
+        needs: &["file.write", "file.edit"],
+        call: |_| {
+            Call::patch(
+                "*** Begin Patch\n*** Add File: ran.txt\n+ran\n*** Update File: kept.txt\n@@\n-kept\n+changed\n*** End Patch",
+            )
+        },
+        ran: |scratch, _| scratch.exists(MARK) || scratch.read("kept.txt") != "kept\n",
+    },
+    Row {
+        name: "view_image",
+        needs: &["file.read"],
+        call: |scratch| Call::tool("view_image", json!({"path": scratch.project.join("dot.png")})),
+        ran: |_, outcome| said(outcome, DOT_ENCODED),
+    },
+    Row {
+        name: "update_plan",
+        needs: &["task.todo"],
+        call: |_| Call::tool("update_plan", json!({"plan": [{"step": "the only one", "status": "pending"}]})),
+        ran: |_, outcome| !denied(outcome),
+    },
+    Row {
+        name: "create_goal",
+        needs: &["task.todo"],
+        call: |_| Call::tool("create_goal", json!({"objective": "the only goal"})),
+        ran: |_, outcome| outcome.told().contains("the only goal"),
+    },
+    Row {
+        name: "get_goal",
+        needs: &["task.todo"],
+        call: |_| Call::tool("get_goal", json!({})),
+        ran: |_, outcome| !denied(outcome),
+    },
+];
+
+pub fn list(list: &mut List) {
+    for mode in Mode::BOTH {
+        for row in ROWS {
+            let name = format!("{}: {}", mode.name(), row.name);
+            list.ran(format!("{name} runs when {} is admitted", row.needs.join(" and ")), move |codex, scratch| {
+                tried(codex, scratch, mode, row, &Spec::admitting(row.needs))
+            });
+            for needed in row.needs {
+                list.blocked(
+                    format!("{name} does not run without {needed}, all else admitted"),
+                    move |codex, scratch| tried(codex, scratch, mode, row, &all_but(&[needed])),
+                );
+            }
+        }
+        resources(list, mode);
+        conversation(list, mode);
+    }
+    list.blocked("direct: a tool that may change permissions is denied, all admitted", |codex, scratch| {
+        let call = Call::tool(
+            "request_permissions",
+            json!({"permissions": {"network": {"enabled": true}}, "reason": "to see"}),
+        );
+        let script = Script::calls(Mode::Direct, &[call]);
+        let outcome = under(codex, scratch, Mode::Direct, &Spec::admitting(&OPERATIONS), script)?
+            .setting("features.request_permissions_tool=true")
+            .run()?;
+        outcome.effect(!denied(&outcome))
+    });
+    list.holds(
+        "the provider's own web search is never seen by a hook; web_search=\"disabled\" takes it from the offer",
+        |codex, scratch| {
+            let offered = |setting: &str| -> Result<bool, String> {
+                let outcome = under(codex, scratch, Mode::Direct, &all_but(&["web.read"]), Script::default())?
+                    .setting(setting)
+                    .run()?;
+                Ok(outcome.asked.iter().any(|asked| {
+                    asked.body["tools"]
+                        .as_array()
+                        .is_some_and(|tools| tools.iter().any(|tool| tool["type"] == "web_search"))
+                }))
+            };
+            super::hold(
+                [
+                    (offered("web_search=\"live\"")?, "it is offered when it is on"),
+                    (!offered("web_search=\"disabled\"")?, "it is not offered when it is off"),
+                ],
+                "",
+            )
+        },
+    );
+}
+
+fn tried(codex: &Codex, scratch: &Scratch, mode: Mode, row: &Row, spec: &Spec) -> Result<Seen, String> {
+    scratch.write("kept.txt", "kept\n")?;
+    let dot = scratch.project.join("dot.png");
+    std::fs::write(&dot, DOT).map_err(|error| format!("could not write {}: {error}", dot.display()))?;
+    let script = Script::calls(mode, &[(row.call)(scratch)]);
+    let outcome = under(codex, scratch, mode, spec, script)?.config("[tools.update_plan]\nenabled = true\n").run()?;
+    outcome.effect((row.ran)(scratch, &outcome))
+}
+
+/// What the vendor does with the resources of MCP servers, an `mcp.call` by its method.
+fn resources(list: &mut List, mode: Mode) {
+    let rows: [(&str, &str, Value); 3] = [
+        ("list_mcp_resources", "resources/list", json!({"server": "lab"})),
+        ("list_mcp_resource_templates", "resources/templates/list", json!({"server": "lab"})),
+        ("read_mcp_resource", "resources/read", json!({"server": "lab", "uri": "lab://one"})),
+    ];
+    for (tool, method, arguments) in rows {
+        let call = Call::tool(tool, arguments);
+        let run = move |codex: &Codex, scratch: &Scratch, spec: &Spec, call: &Call| {
+            let mark = scratch.project.join(MARK);
+            // The vendor itself lists resources when it starts a server, and may.
+            let spec_of_server = if method == "resources/read" {
+                json!({"resources": {"lab://one": mark}})
+            } else {
+                json!({"resources": {"lab://one": null}})
+            };
+            let outcome = under(codex, scratch, mode, spec, Script::calls(mode, std::slice::from_ref(call)))?
+                .server("lab", &spec_of_server)?
+                .run()?;
+            outcome.effect(!denied(&outcome))
+        };
+        let admitted = call.clone();
+        list.ran(
+            format!("{}: {tool} runs when {method} of that server is admitted", mode.name()),
+            move |codex, scratch| run(codex, scratch, &Spec::admitting(&[]).mcp("lab", method), &admitted),
+        );
+        list.blocked(
+            format!("{}: {tool} does not run when another server's is admitted", mode.name()),
+            move |codex, scratch| run(codex, scratch, &Spec::admitting(&OPERATIONS).mcp("other", method), &call),
+        );
+    }
+    list.blocked(
+        format!("{}: list_mcp_resources that names no server does not run", mode.name()),
+        move |codex, scratch| {
+            let spec = Spec::admitting(&OPERATIONS).mcp("lab", "resources/list");
+            let call = Call::tool("list_mcp_resources", json!({}));
+            let outcome = under(codex, scratch, mode, &spec, Script::calls(mode, &[call]))?
+                .server("lab", &json!({"resources": {"lab://one": null}}))?
+                .run()?;
+            outcome.effect(!denied(&outcome))
+        },
+    );
+}
+
+/// Tools that touch nothing outside the conversation: no operation, nothing to deny.
+fn conversation(list: &mut List, mode: Mode) {
+    let mut calls = vec![Call::tool("get_context_remaining", json!({}))];
+    if mode == Mode::Code {
+        calls.push(Call::tool("curr_time", json!({})).within("clock"));
+    }
+    list.holds(
+        format!("{}: tools that touch nothing outside the conversation are let be", mode.name()),
+        move |codex, scratch| {
+            let outcome = under(codex, scratch, mode, &Spec::admitting(&["web.read"]), Script::calls(mode, &calls))?
+                .setting("features.token_budget=true")
+                .run()?;
+            super::hold([(!denied(&outcome), "none is denied")], &outcome.told())
+        },
+    );
+}
+
+fn said(outcome: &Outcome, part: &str) -> bool {
+    outcome.asked.last().is_some_and(|asked| asked.body["input"].to_string().contains(part))
+}
+
+/// How the picture below begins when it is sent to the model.
+const DOT_ENCODED: &str = ";base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+
+/// A picture of one dot.
+const DOT: &[u8] = &[
+    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1, 8,
+    0, 0, 0, 0, 0x3a, 0x7e, 0x9b, 0x55, 0, 0, 0, 0x0a, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x63, 0x60, 0, 0, 0, 2, 0,
+    1, 0x48, 0xaf, 0xa4, 0x71, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+];

@@ -1,0 +1,30 @@
+//! Codex: the stub of its model's service, the driver, the cases.
+
+mod appserver;
+mod cases;
+mod launch;
+mod script;
+mod session;
+mod stub;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::case::Case;
+use session::Codex;
+
+pub fn cases(program: &Path) -> Vec<Case> {
+    let codex = Codex { program: native(program).unwrap_or_else(|| program.to_path_buf()) };
+    cases::all(&codex)
+}
+
+/// The program itself. npm's `codex` is a Node script that only finds and starts it, in a
+/// package beside its own that is named after the platform.
+fn native(launcher: &Path) -> Option<PathBuf> {
+    let packages = launcher.ancestors().nth(3)?;
+    let vendored =
+        fs::read_dir(packages).ok()?.flatten().map(|entry| entry.path().join("vendor")).find(|path| path.is_dir())?;
+    let target = fs::read_dir(vendored).ok()?.flatten().next()?.path();
+    let program = target.join("bin/codex");
+    program.exists().then_some(program)
+}

@@ -1,0 +1,225 @@
+//! A fresh place for each case: nothing of the person's own configuration is read, and
+//! whatever the vendor starts can be found again and ended.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The programs of ours that a case can need; copies, so that a case may break them.
+const PROGRAMS: [&str; 5] = [
+    "mh-hook-claude",
+    "mh-hook-codex",
+    "mh-frame-seal",
+    "mh-frame-verify",
+    "mh-setup",
+];
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+pub struct Scratch {
+    pub root: PathBuf,
+    /// HOME, the vendor's configuration folder, the project it starts in, TMPDIR.
+    pub home: PathBuf,
+    pub config: PathBuf,
+    pub project: PathBuf,
+    pub tmp: PathBuf,
+    /// Our programs (copies of the built ones), the sealed frames, requests and output.
+    pub bin: PathBuf,
+    pub frames: PathBuf,
+    pub logs: PathBuf,
+    deadline: Instant,
+    children: AtomicU32,
+}
+
+/// What a program that was run to its end left behind.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Scratch {
+    /// `built` is where the programs under test are, `below` the folder to work in.
+    pub fn new(below: &Path, built: &Path, name: &str, limit: Duration) -> io::Result<Scratch> {
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
+        let slug: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .take(48)
+            .collect();
+        let root = below.join(format!(
+            "mh-suite-{}-{number:03}-{slug}",
+            std::process::id()
+        ));
+        let at = |part: &str| root.join(part);
+        let scratch = Scratch {
+            home: at("home"),
+            config: at("config"),
+            project: at("project"),
+            tmp: at("tmp"),
+            bin: at("bin"),
+            frames: at("frames"),
+            logs: at("logs"),
+            root,
+            deadline: Instant::now() + limit,
+            children: AtomicU32::new(0),
+        };
+        // Only ours to write: a frame in a folder that others can write proves nothing.
+        let mut folder = DirBuilder::new();
+        folder.mode(0o700);
+        folder.create(&scratch.root)?;
+        for part in [
+            &scratch.home,
+            &scratch.config,
+            &scratch.project,
+            &scratch.tmp,
+            &scratch.bin,
+            &scratch.frames,
+            &scratch.logs,
+        ] {
+            folder.create(part)?;
+        }
+        for program in PROGRAMS {
+            let from = built.join(program);
+            if from.exists() {
+                fs::copy(from, scratch.bin.join(program))?;
+            }
+        }
+        Ok(scratch)
+    }
+
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.bin.join(name)
+    }
+
+    /// Writes a file below the project, with the folders it needs.
+    pub fn write(&self, relative: &str, text: &str) -> Result<PathBuf, String> {
+        let path = self.project.join(relative);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)
+                .map_err(|error| format!("could not make {}: {error}", parent.display()))?;
+        }
+        fs::write(&path, text)
+            .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+        Ok(path)
+    }
+
+    pub fn read(&self, relative: &str) -> String {
+        fs::read_to_string(self.project.join(relative)).unwrap_or_default()
+    }
+
+    pub fn exists(&self, relative: &str) -> bool {
+        self.project.join(relative).symlink_metadata().is_ok()
+    }
+
+    /// A command that sees this place and nothing of the person's: an empty environment
+    /// but for PATH, HOME, TMPDIR. The path of the place in HOME is also the mark by
+    /// which `sweep` finds what it started.
+    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .env_clear()
+            .env(
+                "PATH",
+                std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into()),
+            )
+            .env("HOME", &self.home)
+            .env("TMPDIR", &self.tmp)
+            .env("LANG", "C.UTF-8")
+            .env("NO_PROXY", "127.0.0.1")
+            .current_dir(&self.project)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it to its end, or to the case's deadline. Output goes to files in `logs`, so
+    /// that a grandchild which holds a pipe open holds nobody up.
+    pub fn run(&self, command: &mut Command, label: &str) -> Result<Ended, String> {
+        let number = self.children.fetch_add(1, Ordering::SeqCst);
+        let log = |kind: &str| self.logs.join(format!("{number:02}-{label}.{kind}"));
+        let open = |kind: &str| {
+            File::create(log(kind)).map_err(|error| format!("could not open a log: {error}"))
+        };
+        let mut child = command
+            .stdout(open("stdout")?)
+            .stderr(open("stderr")?)
+            .process_group(0)
+            .spawn()
+            .map_err(|error| {
+                format!(
+                    "could not start {}: {error}",
+                    command.get_program().display()
+                )
+            })?;
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < self.deadline => {
+                    thread::sleep(Duration::from_millis(10))
+                }
+                Ok(None) => {
+                    self.sweep();
+                    drop(child.kill());
+                    drop(child.wait());
+                    return Err(format!("{label} did not end before the case's deadline"));
+                }
+                Err(error) => return Err(format!("could not wait for {label}: {error}")),
+            }
+        };
+        let read = |kind: &str| {
+            fs::read(log(kind)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Ended {
+            code: status.code(),
+            stdout: read("stdout").unwrap_or_default(),
+            stderr: read("stderr").unwrap_or_default(),
+        })
+    }
+
+    /// Ends every process whose environment names this place: a vendor's tool shells
+    /// have sessions and groups of their own, so the group is not enough.
+    pub fn sweep(&self) {
+        let mark = self.root.as_os_str().as_encoded_bytes();
+        for _ in 0..3 {
+            let found = marked(mark);
+            if found.is_empty() {
+                return;
+            }
+            drop(
+                Command::new("kill")
+                    .arg("-9")
+                    .args(&found)
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .status(),
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn remove(&self) {
+        drop(fs::remove_dir_all(&self.root));
+    }
+}
+
+fn marked(mark: &[u8]) -> Vec<String> {
+    let own = std::process::id().to_string();
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != own)
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environ| environ.windows(mark.len()).any(|part| part == mark))
+        })
+        .collect()
+}
