@@ -108,7 +108,8 @@ fn fold(path: &Path) -> PathBuf {
 pub fn guarded(folders: &Folders, written: &str, protected: &[Protected]) -> Option<Tampering> {
     let absolute = folders.working.join(written);
     let real = resolve(&absolute);
-    let by_name = [real.as_path(), &fold(&absolute)];
+    // a link's own name counts as well as where it leads: what reads the configuration follows it
+    let by_name = [real.as_path(), &entry(&absolute), &fold(&absolute)];
     let identity = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let target = identity(&real);
     let hit = |place: &Place| match place {
@@ -116,7 +117,10 @@ pub fn guarded(folders: &Folders, written: &str, protected: &[Protected]) -> Opt
             // a hard link is the same file by another name
             (target.is_some() && identity(file) == target) || resolve(file) == real
         }
-        Place::Folder(folder) => real.starts_with(resolve(folder)),
+        Place::Folder(folder) => {
+            let folder = resolve(folder);
+            by_name.iter().any(|path| path.starts_with(&folder))
+        }
         Place::Named { folder, prefix, suffix } => by_name.iter().any(|path| named(path, folder, prefix, suffix)),
     };
     protected
