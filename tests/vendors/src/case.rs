@@ -23,18 +23,12 @@ pub struct Seen {
 
 impl Seen {
     pub fn effect(ran: bool, detail: impl Into<String>) -> Seen {
-        Seen {
-            ran,
-            detail: detail.into(),
-        }
+        Seen { ran, detail: detail.into() }
     }
 
     /// For `Want::Holds`.
     pub fn held() -> Seen {
-        Seen {
-            ran: false,
-            detail: String::new(),
-        }
+        Seen { ran: false, detail: String::new() }
     }
 }
 
@@ -57,13 +51,7 @@ impl Case {
         want: Want,
         run: impl Fn(&Scratch) -> Result<Seen, String> + Send + Sync + 'static,
     ) -> Case {
-        Case {
-            vendor,
-            name: name.into(),
-            want,
-            limit: None,
-            run: Box::new(run),
-        }
+        Case { vendor, name: name.into(), want, limit: None, run: Box::new(run) }
     }
 
     /// The same, as a hole that the README names by `limit`.
@@ -73,11 +61,11 @@ impl Case {
         self
     }
 
-    /// `Ok` with what may be added to the result line, or why it fails.
-    pub fn judge(&self, outcome: Result<Seen, String>) -> Result<(), String> {
+    /// `Ok` with what was seen, or why it fails.
+    pub fn judge(&self, outcome: Result<Seen, String>) -> Result<String, String> {
         let seen = outcome?;
         match (self.want, seen.ran) {
-            (Want::Holds, _) | (Want::Ran, true) | (Want::Blocked, false) => Ok(()),
+            (Want::Holds, _) | (Want::Ran, true) | (Want::Blocked, false) => Ok(seen.detail),
             (Want::Ran, false) => Err(format!("wanted RAN, BLOCKED; {}", seen.detail)),
             (Want::Blocked, true) => Err(format!("wanted BLOCKED, RAN; {}", seen.detail)),
         }

@@ -10,6 +10,8 @@ pub struct Options {
     pub only: Vec<String>,
     pub jobs: usize,
     pub keep: bool,
+    /// What a passing case saw, too.
+    pub verbose: bool,
     pub list: bool,
     pub bin: PathBuf,
     pub npm: PathBuf,
@@ -18,19 +20,19 @@ pub struct Options {
 }
 
 const USAGE: &str = "usage: vendor-suite [--claude VERSION|none] [--codex VERSION|none] [--only SUBSTRING]... \
-                     [--jobs N] [--keep] [--list] [--bin DIR] [--npm DIR] [--runs DIR] [--limit SECONDS]";
+                     [--jobs N] [--keep] [--verbose] [--list] [--bin DIR] [--npm DIR] [--runs DIR] [--limit SECONDS]";
 
 impl Options {
     pub fn parse(arguments: &[String]) -> Result<Options, String> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        let here = std::env::current_exe()
-            .map_err(|error| format!("could not find this program: {error}"))?;
+        let here = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
         let mut options = Options {
             claude: Some("2.1.332".into()),
             codex: Some("0.171.0".into()),
             only: Vec::new(),
             jobs: cores * 2,
             keep: false,
+            verbose: false,
             list: false,
             bin: here.parent().map(PathBuf::from).unwrap_or_default(),
             npm: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("npm"),
@@ -42,12 +44,10 @@ impl Options {
         while let Some(flag) = rest.next() {
             match flag.as_str() {
                 "--keep" => options.keep = true,
+                "--verbose" => options.verbose = true,
                 "--list" => options.list = true,
-                "--claude" | "--codex" | "--only" | "--jobs" | "--bin" | "--npm" | "--runs"
-                | "--limit" => {
-                    let value = rest
-                        .next()
-                        .ok_or_else(|| format!("{flag} needs a value; {USAGE}"))?;
+                "--claude" | "--codex" | "--only" | "--jobs" | "--bin" | "--npm" | "--runs" | "--limit" => {
+                    let value = rest.next().ok_or_else(|| format!("{flag} needs a value; {USAGE}"))?;
                     options.set(flag, value)?;
                 }
                 _ => return Err(format!("no such argument: {flag}; {USAGE}")),
@@ -58,11 +58,7 @@ impl Options {
 
     fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
         let version = || (value != "none").then(|| value.to_string());
-        let number = || {
-            value
-                .parse::<u64>()
-                .map_err(|_| format!("{flag} needs a number, not {value}"))
-        };
+        let number = || value.parse::<u64>().map_err(|_| format!("{flag} needs a number, not {value}"));
         match flag {
             "--claude" => self.claude = version(),
             "--codex" => self.codex = version(),

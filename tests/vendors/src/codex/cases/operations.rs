@@ -126,6 +126,40 @@ pub fn list(list: &mut List) {
             .run()?;
         outcome.effect(!denied(&outcome))
     });
+    list.holds("direct: patches with odd headers add nothing where only file.edit is admitted", |codex, scratch| {
+        let odd = [
+            "\t*** Add File: ran.txt\n+x",
+            "*** Add File:ran.txt\n+x",
+            "***  Add File: ran.txt\n+x",
+            "*** Add File: ran.txt \t\n+x",
+            "*** add file: ran.txt\n+x",
+            "\u{a0}*** Add File: ran.txt\n+x",
+            "*** Add File: \u{a0}ran.txt\n+x",
+            "*** Update File: kept.txt\n@@\n-kept\n+kept\n*** Add File: ran.txt\n+x",
+            "*** Update File: kept.txt\n@@\n-kept\n+kept\n \n*** Add File: ran.txt\n+x",
+            "*** Update File: kept.txt\n@@\n-kept\n+kept\n*** End of File\n*** Add File: ran.txt\n+x",
+            "*** Update File: kept.txt\n*** Move to: ran.txt\n@@\n-kept\n+kept",
+            "*** Update File: kept.txt\n\t*** Move to: ran.txt\n@@\n-kept\n+kept",
+            "*** Update File: kept.txt\n*** Move to:  ran.txt\n@@\n-kept\n+kept",
+            "*** Add File: ran.txt\r\n+x\r",
+            "*** Add File: ran.txt\u{2028}+x",
+            "*** Environment ID: x\n*** Add File: ran.txt\n+x",
+        ];
+        scratch.write("kept.txt", "kept\n")?;
+        let mut calls: Vec<Call> =
+            odd.iter().map(|body| Call::patch(&format!("*** Begin Patch\n{body}\n*** End Patch"))).collect();
+        calls.push(Call::patch("<<'EOF'\n*** Begin Patch\n*** Add File: ran.txt\n+x\n*** End Patch\nEOF\n"));
+        let outcome =
+            under(codex, scratch, Mode::Direct, &Spec::admitting(&["file.edit"]), Script::calls(Mode::Direct, &calls))?
+                .run()?;
+        let names = || -> Result<Vec<String>, std::io::Error> {
+            std::fs::read_dir(&scratch.project)?
+                .map(|file| Ok(file?.file_name().to_string_lossy().into_owned()))
+                .collect()
+        };
+        let names = names().map_err(|error| error.to_string())?;
+        super::hold([(names == ["kept.txt"], "nothing was added")], &format!("{names:?}; {}", outcome.told()))
+    });
     list.holds(
         "the provider's own web search is never seen by a hook; web_search=\"disabled\" takes it from the offer",
         |codex, scratch| {
