@@ -122,7 +122,10 @@ fn what_is_missing_twice_or_wrong_is_named() {
         (with(&["--attempt", "-1"]), "--attempt takes a whole number from 0 to 4294967295, not \"-1\""),
         (with(&["--attempt", "4294967296"]), "--attempt takes a whole number from 0 to 4294967295, not \"4294967296\""),
         (with(&["--source", "d"]), "--source is about the --prior before it, and there is none"),
-        (with(&["--prior", "p", "--asked-by", "d"]), "--asked-by is about the --obligation or --reaching before it, and there is none"),
+        (
+            with(&["--prior", "p", "--asked-by", "d"]),
+            "--asked-by is about the --obligation or --reaching before it, and there is none",
+        ),
         (with(&["--prior", "p", "--source", "d", "--source", "e"]), "--source is given twice"),
         (with(&["--entity", "a"]), "--entity needs --entities-from before it"),
         (with(&["--entities-from", "a", "--entities-from", "b"]), "--entities-from is given twice"),
@@ -160,6 +163,12 @@ fn what_nobody_means_is_not_minted() {
         assert_eq!((answer.code, answer.stdout), (1, String::new()));
         assert_eq!(answer.stderr, format!("mh-frame-seal: the new frame: not sealed: {doubt}\n"));
     }
-    let answer = run("mh-frame-seal", ["--new", "--workflow", "", "--version", "1", "--state", "s", "--step", "0", "--handoff-none"]);
-    assert_eq!((answer.code, &*answer.stderr), (1, "mh-frame-seal: the new frame: not sealed: `workflow.id` is empty\n"));
+    let answer = run(
+        "mh-frame-seal",
+        ["--new", "--workflow", "", "--version", "1", "--state", "s", "--step", "0", "--handoff-none"],
+    );
+    assert_eq!(
+        (answer.code, &*answer.stderr),
+        (1, "mh-frame-seal: the new frame: not sealed: `workflow.id` is empty\n")
+    );
 }

@@ -84,8 +84,7 @@ fn json_is_one_object_a_line() {
     let answer = run(VERIFY, ["--json", &golden(), &edited(&scratch), "missing"]);
     assert_eq!(answer.code, 2);
     assert_eq!(answer.stderr, "", "warnings stand in the lines");
-    let lines: Vec<serde_json::Value> =
-        answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<serde_json::Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
     assert_eq!(
         lines[0],
@@ -93,10 +92,7 @@ fn json_is_one_object_a_line() {
     );
     assert_eq!((&lines[1]["ok"], &lines[1]["digest"]), (&false.into(), &serde_json::Value::Null));
     assert_eq!(lines[1]["refusal"]["name"], "edited");
-    assert_eq!(
-        lines[2]["refusal"],
-        serde_json::json!({ "name": "unreadable", "why": "no such file or directory" })
-    );
+    assert_eq!(lines[2]["refusal"], serde_json::json!({ "name": "unreadable", "why": "no such file or directory" }));
     let answer = run(VERIFY, ["--json", fixture("frames/nothing.json").to_str().unwrap()]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&answer.stdout).unwrap()["warnings"], serde_json::json!([]));
 }
@@ -150,7 +146,10 @@ fn admits_answers_by_exit_code() {
     assert_eq!(answer.code, 1);
     assert!(answer.stderr.contains(": edited: "), "{}", answer.stderr);
     let answer = run(VERIFY, ["missing", "--admits", "shell"]);
-    assert_eq!((answer.code, &*answer.stderr), (2, "mh-frame-verify: missing: unreadable: no such file or directory\n"));
+    assert_eq!(
+        (answer.code, &*answer.stderr),
+        (2, "mh-frame-verify: missing: unreadable: no such file or directory\n")
+    );
 }
 
 #[test]
@@ -162,7 +161,10 @@ fn the_command_line_is_held_to_its_page() {
     usage(&["--print", "seal", &good], "--print takes digest, canonical or text, not \"seal\"");
     usage(&["--explain", "cursor", &good], "--explain takes claude or codex, not \"cursor\"");
     usage(&["--explain", "claude", &good], "--explain needs --payload FILE");
-    usage(&["--explain", "claude", &good, "--payload", &good, "--policy", "Frame"], "--policy takes frame or deny-only");
+    usage(
+        &["--explain", "claude", &good, "--payload", &good, "--policy", "Frame"],
+        "--policy takes frame or deny-only",
+    );
     usage(&["--canonical", &good], "invalid option '--canonical'");
     usage(&["-x", &good], "invalid option '-x'");
     let answer = run(VERIFY, ["--explain", "claude", &good, "--payload", "missing"]);
@@ -179,10 +181,7 @@ fn what_a_frames_author_should_hear_is_said_on_stderr_and_changes_no_code() {
     let long = "x".repeat(50_000);
     for (flags, wanted) in [
         (&["--admit", "file.write"][..], &[][..]),
-        (
-            &["--admit", "shell", "dir.list", "search", "file.read"],
-            &[],
-        ),
+        (&["--admit", "shell", "dir.list", "search", "file.read"], &[]),
         (
             &["--admit", "file.read,search"],
             &[

@@ -60,8 +60,8 @@ fn a_hundred_and_twenty_seven_levels_are_read_and_one_more_is_not() {
         // the frame itself is the first level
         golden(|text| text.replace("\"next\": []", &format!("\"next\": {}{}", "[".repeat(levels), "]".repeat(levels))))
     };
-    refused(nested(126), "misshapen: byte 191: `next[0]` is an array, not an object");
-    refused(nested(127), "not json: byte 316: nested more than 127 levels deep");
+    refused(nested(126), "misshapen: byte 190: `next[0]` is an array, not an object");
+    refused(nested(127), "not json: byte 315: nested more than 127 levels deep");
     refused("[".repeat(1_000_000), "not json: byte 127: nested more than 127 levels deep");
     refused("{\"a\":".repeat(1_000_000), "not json: byte 635: nested more than 127 levels deep");
 }
@@ -93,24 +93,24 @@ const UTF16: &str = "not json: byte 0: it is UTF-16; save it as UTF-8";
 fn numbers_and_escapes_at_their_edges() {
     let index = |number: &str| golden(|text| text.replace("\"index\": 2", &format!("\"index\": {number}")));
     let shape = |number: &str| {
-        format!("misshapen: byte 772: `step.index` is {number}, not a whole number from 0 to 4294967295")
+        format!("misshapen: byte 787: `step.index` is {number}, not a whole number from 0 to 4294967295")
     };
     for number in ["2.0", "2e0", "-0", "-1", "4294967296", "99999999999999999999999999", "1e308"] {
         refused(index(number), &shape(number));
     }
     for number in ["1e309", "-1e999", &format!("1{}", "0".repeat(400))] {
-        refused(index(number), "not json: byte 772: number out of range");
+        refused(index(number), "not json: byte 787: number out of range");
     }
-    refused(index("02"), "not json: byte 773: expected `,` or `}`, found `2`");
-    refused(index("4294967295").replace("digest", "digest"), &edited("4294967295"));
+    refused(index("02"), "not json: byte 788: expected `,` or `}`, found `2`");
+    refused(index("4294967295"), &edited("4294967295"));
     let text = |escape: &str| golden(|text| text.replace("the suite is red", escape));
-    refused(text("\\ud800"), "not json: byte 272: a lone surrogate, `\\ud800`, which is no character");
-    refused(text("\\udc00\\ud800"), "not json: byte 272: a lone surrogate, `\\udc00`, which is no character");
-    refused(text("\\ud800\\ud800"), "not json: byte 272: a lone surrogate, `\\ud800`, which is no character");
-    refused(text("\\u12g4"), "not json: byte 272: `\\u` without four hexadecimal digits");
-    refused(text("\\x41"), "not json: byte 272: an escape that JSON does not have");
-    refused(text("a\nb"), "not json: byte 273: a control character in a string, not escaped");
-    refused(text("a\0b"), "not json: byte 273: a control character in a string, not escaped");
+    refused(text("\\ud800"), "not json: byte 296: a lone surrogate, `\\ud800`, which is no character");
+    refused(text("\\udc00\\ud800"), "not json: byte 296: a lone surrogate, `\\udc00`, which is no character");
+    refused(text("\\ud800\\ud800"), "not json: byte 296: a lone surrogate, `\\ud800`, which is no character");
+    refused(text("\\u12g4"), "not json: byte 296: `\\u` without four hexadecimal digits");
+    refused(text("\\x41"), "not json: byte 296: an escape that JSON does not have");
+    refused(text("a\nb"), "not json: byte 297: a control character in a string, not escaped");
+    refused(text("a\0b"), "not json: byte 297: a control character in a string, not escaped");
 }
 
 fn edited(index: &str) -> String {
@@ -137,5 +137,5 @@ fn bytes_around_the_document() {
     }
     refused("", "not json: byte 0: it is empty");
     refused(" \n", "not json: byte 0: there is nothing but white space in it");
-    refused(&golden[..golden.len() / 2], "not json: byte 466: the document ends where `:` after a key should be");
+    refused(&golden[..golden.len() / 2], "not json: byte 466: the document ends inside a string");
 }

@@ -2,7 +2,7 @@
 //!
 //! Every run gets a cleared environment, so that nothing of the machine's can answer for a program.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -227,9 +227,4 @@ pub fn shell(vendor: &str) -> Vec<u8> {
 
 pub fn bytes(value: &serde_json::Value) -> Vec<u8> {
     serde_json::to_vec(value).unwrap()
-}
-
-/// Arguments of several kinds in one list.
-pub fn words(words: &[&dyn AsRef<OsStr>]) -> Vec<OsString> {
-    words.iter().map(|word| word.as_ref().to_os_string()).collect()
 }

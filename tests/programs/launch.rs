@@ -105,7 +105,8 @@ fn a_frame_that_cannot_be_in_force_denies_and_says_why() {
             stopped(vendor, admitted(vendor).env("MH_FRAME", &frame), &why);
         }
         let reason = admitted(vendor).frame(&edited).answer().denial();
-        let start = format!("mh-hook-{vendor}: the frame {} is refused: edited: it says it is {GOLDEN}", edited.display());
+        let start =
+            format!("mh-hook-{vendor}: the frame {} is refused: edited: it says it is {GOLDEN}", edited.display());
         assert!(reason.starts_with(&start) && reason.ends_with(undo(vendor)), "{reason}");
     }
 }
@@ -207,11 +208,9 @@ fn with_a_frame_on_the_command_line_a_variable_that_differs_is_a_mistake() {
             stopped(vendor, admitted(vendor).frame(golden()).env(variable, value), &why);
         }
         assert!(!scratch.path("audit").exists());
-        for (variable, value, given) in [
-            ("MH_FRAME_DIGEST", &*other, GOLDEN),
-            ("MH_POLICY", "frame", "deny-only"),
-            ("MH_DEADLINE", "7", "07"),
-        ] {
+        for (variable, value, given) in
+            [("MH_FRAME_DIGEST", &*other, GOLDEN), ("MH_POLICY", "frame", "deny-only"), ("MH_DEADLINE", "7", "07")]
+        {
             let run = admitted(vendor).frame(golden()).args([&format!("--{}", flag(variable)), given]);
             let reason = run.env(variable, value).answer().denial();
             assert!(reason.contains(&format!("the environment has {variable}='{value}'")), "{reason}");

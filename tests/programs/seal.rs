@@ -80,7 +80,10 @@ fn what_is_no_frame_is_refused_by_name() {
     for (document, stderr) in [
         ("[]", "-: not json: byte 0: a frame is an object, and this is an array"),
         ("", "-: not json: byte 0: it is empty"),
-        (r#"{"format":"metaharness.frame/2"}"#, "-: untagged: `format` is \"metaharness.frame/2\", not \"metaharness.frame/1\""),
+        (
+            r#"{"format":"metaharness.frame/2"}"#,
+            "-: untagged: `format` is \"metaharness.frame/2\", not \"metaharness.frame/1\"",
+        ),
         (r#"{"format":null}"#, "-: untagged: `format` is null, not \"metaharness.frame/1\""),
         ("{}", "-: misshapen: byte 0: `workflow` is missing"),
         (r#"{"allow":1}"#, "-: misshapen: byte 1: `allow` is no key of the frame, and would lie outside the seal"),
@@ -239,15 +242,21 @@ fn what_cannot_be_written_loses_nothing() {
     let missing = scratch.path("missing/frame.json");
     let answer = seal(missing.to_str().unwrap());
     assert_eq!((answer.code, &*answer.stdout), (2, ""));
-    assert!(answer.stderr.starts_with(&format!("mh-frame-seal: failed to open file `{}", scratch.path("missing/.frame.json.").display())), "{}", answer.stderr);
+    assert!(
+        answer.stderr.starts_with(&format!(
+            "mh-frame-seal: failed to open file `{}",
+            scratch.path("missing/.frame.json.").display()
+        )),
+        "{}",
+        answer.stderr
+    );
     assert!(answer.stderr.ends_with(": no such file or directory\n"), "{}", answer.stderr);
     // a limit on file size stops the write in the middle, for root as well
     let file = scratch.file("frame.json", "old");
-    let mut limited = Run::of("sh");
-    limited.command = std::process::Command::new("/bin/sh");
-    limited.command.args(["-c", "ulimit -f 0; trap '' XFSZ; exec \"$@\"", "sh"]);
-    limited.command.arg(crate::common::program("mh-frame-seal")).arg("-o").arg(&file).arg(fixture("golden/frame.json"));
-    let output = limited.command.output().unwrap();
+    let mut limited = std::process::Command::new("/bin/sh");
+    limited.args(["-c", "ulimit -f 0; trap '' XFSZ; exec \"$@\"", "sh"]);
+    limited.arg(crate::common::program("mh-frame-seal")).arg("-o").arg(&file).arg(fixture("golden/frame.json"));
+    let output = limited.output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).trim_end().ends_with("file too large"), "{output:?}");
     assert_eq!(fs_err::read_to_string(&file).unwrap(), "old");
@@ -257,10 +266,8 @@ fn what_cannot_be_written_loses_nothing() {
 #[test]
 fn a_document_that_nobody_receives_is_a_failure() {
     let full = fs_err::OpenOptions::new().write(true).open("/dev/full").unwrap().into_parts().0;
-    for (stdout, why) in [
-        (Stdio::from(full), "no space left on device"),
-        (Stdio::null(), "it is closed, or /dev/null"),
-    ] {
+    for (stdout, why) in [(Stdio::from(full), "no space left on device"), (Stdio::null(), "it is closed, or /dev/null")]
+    {
         for name in ["mh-frame-seal", "mh-frame-verify"] {
             let mut run = Run::of(name).args([fixture("golden/frame.json")]);
             let stdout = match &stdout {
