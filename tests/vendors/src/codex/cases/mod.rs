@@ -12,6 +12,7 @@ mod prompts;
 mod protected;
 mod scope;
 mod tampering;
+mod terminals;
 mod text;
 mod trust;
 
@@ -20,7 +21,7 @@ use std::path::Path;
 
 use super::launch::Entry;
 use super::script::{Call, Mode, Script};
-use super::session::{Codex, Outcome, Session};
+use super::session::{Codex, Outcome, Session, quoted};
 use crate::case::{Case, Seen, Want};
 use crate::entry::{self, Ask};
 use crate::frame::Spec;
@@ -59,6 +60,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     text::list(&mut list);
     tampering::list(&mut list);
     around::list(&mut list);
+    terminals::list(&mut list);
     list.cases
 }
 
@@ -191,4 +193,15 @@ pub fn fifo(path: &Path) -> Result<(), String> {
         Ok(status) if status.success() => Ok(()),
         other => Err(format!("could not make a pipe at {}: {other:?}", path.display())),
     }
+}
+
+/// Starts what follows where the files of a folder lie over those in /etc, in a mount
+/// namespace of its own. It takes root.
+pub fn over_etc(folder: &Path) -> [String; 6] {
+    let script = format!(
+        "set -e; t=$(mktemp -d); mount -t tmpfs none \"$t\"; cp -a /etc/. \"$t\"; cp -a {}/. \"$t\"; \
+         mount --bind \"$t\" /etc; exec \"$@\"",
+        quoted(&folder.to_string_lossy())
+    );
+    ["unshare".into(), "-m".into(), "sh".into(), "-c".into(), script, "sh".into()]
 }
