@@ -6,6 +6,7 @@ pub mod decide;
 pub mod frame;
 pub mod host;
 pub mod json;
+pub mod line;
 pub mod program;
 pub mod scope;
 pub mod seal;

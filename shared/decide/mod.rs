@@ -7,6 +7,7 @@ mod reason;
 pub use reason::{LIMIT as REASON_LIMIT, clipped};
 
 use crate::frame::{Operation, mcp, shown};
+use crate::line::Word;
 use crate::scope::{self, Ruling, Spelled};
 use crate::seal::VerifiedFrame;
 
@@ -123,7 +124,8 @@ pub enum Half {
 }
 
 impl Half {
-    fn text(&self) -> &str {
+    /// The name, as it is given.
+    pub fn text(&self) -> &str {
         match self {
             Half::Own(text) | Half::Wide(text) | Half::Narrow(text) => text,
         }
@@ -156,6 +158,8 @@ pub enum Decision {
     Abstain,
     /// The call must not run, for this reason.
     Deny(String),
+    /// The call is to run with this input, in JSON, instead of its own.
+    Replace(String),
 }
 
 /// Decide one call.
@@ -165,6 +169,23 @@ pub fn decide(frame: &VerifiedFrame, call: &Call, policy: Policy) -> Decision {
         None if call.asks == Asks::Conversation || policy == Policy::DenyOnly => Decision::Abstain,
         None => Decision::Allow,
     }
+}
+
+/// What becomes of a call that the frame admits, when an embedder has this to say about it. The
+/// frame is the ceiling: nothing said here admits what it does not, and under `deny-only` an allow
+/// grants nothing. A replaced input has to be decided again, as a call of its own.
+pub fn embedded(frame: &VerifiedFrame, word: Word<'_>, policy: Policy) -> Decision {
+    match word {
+        Word::Allow if policy == Policy::Frame => Decision::Allow,
+        Word::Allow | Word::Abstain => Decision::Abstain,
+        Word::Deny(reason) => Decision::Deny(reason::by_embedder(frame, &reason)),
+        Word::Replace(input) => Decision::Replace(input.into()),
+    }
+}
+
+/// A denial in this frame's words for a reason that is found outside this room.
+pub fn refused(frame: &VerifiedFrame, why: &str) -> String {
+    reason::within(frame, why)
 }
 
 /// Whether the frame admits exactly this operation.

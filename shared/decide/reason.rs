@@ -23,6 +23,25 @@ pub fn within(frame: &VerifiedFrame, why: &str) -> String {
     format!("{why}{at}; {}{end}", admitted(frame, room - 2))
 }
 
+/// An embedder's own words, whole as far as they fit; they may be in any script. What could move a
+/// terminal's cursor is shown instead.
+pub fn by_embedder(frame: &VerifiedFrame, reason: &str) -> String {
+    let end = format!(" (decided by the embedder; frame {})", frame.digest().short());
+    let mut out = String::new();
+    for (at, c) in reason.trim().chars().enumerate() {
+        if at + end.len() + 3 >= LIMIT {
+            out.push_str("...");
+            break;
+        }
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out + &end
+}
+
 /// The admitted operations in at most `room` characters.
 fn admitted(frame: &VerifiedFrame, room: usize) -> String {
     let operations = &frame.frame().operations;

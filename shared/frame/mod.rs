@@ -14,7 +14,7 @@ pub use doubt::{Doubt, doubts};
 pub use operation::{BARE_OPERATIONS, Operation};
 pub use read::{Document, Misshapen, Tag, read};
 pub use text::{Text, shown, text};
-pub use write::{canonical, document};
+pub use write::{canonical, document, operation as write_operation};
 
 use std::collections::BTreeSet;
 

@@ -126,14 +126,17 @@ fn handoff(handoff: &Handoff, out: &mut Writer) {
 fn operations(out: &mut Writer, operations: &BTreeSet<Operation>) {
     out.key("operations");
     out.array();
-    for operation in operations {
-        out.object();
-        out.member("op", operation.name());
-        if let Operation::McpCall { server, tool } = operation {
-            out.member("server", server);
-            out.member("tool", tool);
-        }
-        out.end_object();
-    }
+    operations.iter().for_each(|one| operation(one, out));
     out.end_array();
+}
+
+/// An operation, in the form it has in a document.
+pub fn operation(operation: &Operation, out: &mut Writer) {
+    out.object();
+    out.member("op", operation.name());
+    if let Operation::McpCall { server, tool } = operation {
+        out.member("server", server);
+        out.member("tool", tool);
+    }
+    out.end_object();
 }

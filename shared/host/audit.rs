@@ -33,7 +33,8 @@ pub struct Record {
     pub operations: Vec<String>,
     /// The decision as it went out.
     pub decision: Decided,
-    /// Who decided: `frame`, or `adapter` where it did not come to that.
+    /// Who decided: `frame`, `embedder`, `deadline` where one did not answer in time, or `adapter`
+    /// where it did not come to any of that.
     pub decided_by: &'static str,
     /// Where the decision took hold.
     pub seam: &'static str,
@@ -46,7 +47,7 @@ pub struct Record {
 /// A decision, as the line protocols write it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Decided {
-    /// `allow`, `abstain` or `deny`.
+    /// `allow`, `abstain`, `deny` or `replace`.
     pub decision: &'static str,
     /// Why, where it is a denial.
     #[serde(skip_serializing_if = "Option::is_none")]

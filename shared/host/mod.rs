@@ -3,6 +3,7 @@
 
 mod audit;
 mod beside;
+mod decider;
 mod file;
 mod input;
 mod output;
@@ -11,6 +12,7 @@ mod setup;
 
 pub use audit::{Decided, Record, append};
 pub use beside::{Written, write_beside};
+pub use decider::{Decider, Unanswered};
 pub use file::{read_bounded, words};
 pub use input::{Input, MAX_PAYLOAD, read_stdin};
 pub use output::{deliver, say, tell};

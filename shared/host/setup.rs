@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::Decider;
 use crate::decide::Policy;
 use crate::seal::Digest;
 use crate::vendor::Environment;
@@ -31,6 +32,8 @@ pub struct Setup {
     pub policy: Policy,
     /// Where a line a decision goes, by absolute path.
     pub audit: Option<PathBuf>,
+    /// Who is asked about a call that the frame admits.
+    pub decider: Option<Decider>,
     /// The budget of the whole process.
     pub deadline: Duration,
     /// Whether writes to what the guard stands on are denied.
@@ -47,6 +50,7 @@ impl Default for Setup {
             pin: None,
             policy: Policy::Frame,
             audit: None,
+            decider: None,
             deadline: DEADLINE,
             self_protect: true,
             mistake: None,
@@ -165,7 +169,7 @@ impl Setup {
                     return Err("it is 1, or not set at all".into());
                 }
             }
-            _ => return Err("this release asks no decider".into()),
+            _ => self.decider = Some(Decider::parse(value)?),
         }
         Ok(())
     }
@@ -220,6 +224,8 @@ mod tests {
                 "--deadline",
                 "5",
                 "--require-frame",
+                "--decider",
+                "unix:/d",
             ],
             &[],
         );
@@ -232,13 +238,14 @@ mod tests {
                 ("MH_AUDIT", "/a"),
                 ("MH_DEADLINE", "5"),
                 ("MH_REQUIRE_FRAME", "1"),
+                ("MH_DECIDER", "unix:/d"),
             ],
         );
         assert_eq!(by_flag, by_variable);
         assert_eq!(by_flag.mistake, None);
         assert_eq!(by_flag.policy, Policy::DenyOnly);
         assert_eq!(by_flag.deadline, Duration::from_secs(5));
-        assert!(by_flag.require_frame && by_flag.pin.is_some());
+        assert!(by_flag.require_frame && by_flag.pin.is_some() && by_flag.decider.is_some());
     }
 
     #[test]
@@ -281,6 +288,10 @@ mod tests {
             (
                 &["--deadline", "0"],
                 "--deadline (or MH_DEADLINE) is '0': a deadline is a whole number of seconds from 1 to 600",
+            ),
+            (
+                &["--decider", "/x"],
+                "--decider (or MH_DECIDER) is '/x': a decider is exec:/abs/program or unix:/abs/socket",
             ),
             (&["--fame", "/f"], "there is no flag --fame; see --help"),
             (&["-x"], "there is no flag -x; see --help"),

@@ -89,6 +89,18 @@ impl Writer {
         self.out.push_str(&value.to_string());
     }
 
+    /// `true` or `false`
+    pub fn flag(&mut self, value: bool) {
+        self.place();
+        self.out.push_str(if value { "true" } else { "false" });
+    }
+
+    /// A value that is JSON already, as it stands.
+    pub fn raw(&mut self, json: &str) {
+        self.place();
+        self.out.push_str(json);
+    }
+
     /// `null`
     pub fn null(&mut self) {
         self.place();

@@ -7,13 +7,17 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::decide::{self, Asks, Call, Decision, Need, REASON_LIMIT, Target, clipped};
+use super::consult::{Embedder, consult};
+use crate::decide::{self, Asks, Call, Decision, Need, Policy, REASON_LIMIT, Target, clipped};
 use crate::frame::shown;
-use crate::host::{self, Decided, Exit, Folders, Input, Record, Setup};
+use crate::host::{self, Decided, Decider, Exit, Folders, Input, Record, Setup};
 use crate::seal::{self, VerifiedFrame};
 use crate::vendor::{Environment, Event, Payload, Place, Protected, RawAsks, Vendor, Verdict, Wire};
+
+/// What is left for the answer when the deadline has passed: the entries' own limit lies above it.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Run the hook of one vendor.
 pub fn hook<V: Vendor>(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -43,11 +47,11 @@ fn help<V: Vendor>() -> String {
     format!(
         "\
 usage: {program} [--frame FILE [--digest HEX]] [--policy frame|deny-only] [--require-frame]
-       {dots} [--audit FILE] [--deadline SECONDS] [--no-self-protect]
+       {dots} [--audit FILE] [--decider WHICH] [--deadline SECONDS] [--no-self-protect]
        {program} --table | --help | --version
 
 {product} runs this for each tool call. It reads the call from standard input and answers by
-the sealed frame in force: allow, abstain or deny. Whatever goes wrong, the call does not run.
+the sealed frame in force: allow, abstain, deny or replace. Whatever goes wrong, the call does not run.
 
   --frame FILE         the frame in force, by absolute path      (or MH_FRAME)
                        neither given: no frame is in force, and the hook abstains
@@ -56,6 +60,8 @@ the sealed frame in force: allow, abstain or deny. Whatever goes wrong, the call
   --policy deny-only   an admitted call is left to {product}'s own rules
   --require-frame      no frame is then a denial                 (or MH_REQUIRE_FRAME=1)
   --audit FILE         append one line a decision                (or MH_AUDIT)
+  --decider WHICH      ask about every call that the frame       (or MH_DECIDER)
+                       admits: exec:/abs/program or unix:/abs/socket
   --deadline SECONDS   for all of it, 20 unless told otherwise   (or MH_DEADLINE)
   --no-self-protect    let writes to the guard's own files be judged like any other
   --table              print which operation each tool of {product} carries
@@ -86,7 +92,11 @@ fn work<V: Vendor>(start: Instant, arguments: Vec<OsString>) -> Exit {
     let setup = Setup::take(arguments, &environment);
     let deadline = start + setup.deadline;
     let input = host::read_stdin(deadline);
-    let mut judged = judge::<V>(&setup, &input, &Surroundings { environment: &environment, folder: None });
+    let ask = |decider: &Decider, line: &str| decider.ask(line, deadline);
+    let left = || deadline.saturating_duration_since(Instant::now());
+    let around =
+        Surroundings { environment: &environment, folder: None, embedder: Some(Embedder { ask: &ask, left: &left }) };
+    let mut judged = judge::<V>(&setup, &input, &around);
     if let (Some(file), true) = (&setup.audit, judged.counts) {
         judged.record.micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         judged.record.stamp();
@@ -96,7 +106,8 @@ fn work<V: Vendor>(start: Instant, arguments: Vec<OsString>) -> Exit {
                 Verdict::Deny(stopped::<V>(&format!("the audit line could not be written to {file}: {why}")));
         }
     }
-    host::deliver(&judged.wire::<V>(), deadline)
+    // a decider may have used all the time there was, and its denial has to go out still
+    host::deliver(&judged.wire::<V>(), deadline.max(Instant::now() + LAST_WORD))
 }
 
 /// What a judgement goes by besides the setup and the payload.
@@ -105,6 +116,8 @@ pub struct Surroundings<'a> {
     pub environment: Environment<'a>,
     /// The folder that stands for the process's own.
     pub folder: Option<PathBuf>,
+    /// The way to an embedder; none, and a call that needs one is denied.
+    pub embedder: Option<Embedder<'a>>,
 }
 
 /// What a payload comes to.
@@ -171,6 +184,7 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
         Verdict::Allow => Decided { decision: "allow", reason: None },
         Verdict::Abstain | Verdict::Text(_) => Decided { decision: "abstain", reason: None },
         Verdict::Deny(reason) => Decided { decision: "deny", reason: Some(reason.clone()) },
+        Verdict::Replace { .. } => Decided { decision: "replace", reason: None },
     };
     let waits = matches!(event, Event::Gate | Event::Approval | Event::Unknown);
     let counts = event != Event::Passing && (waits || matches!(verdict, Verdict::Deny(_)));
@@ -203,9 +217,23 @@ fn frame_in_force<V: Vendor>(setup: &Setup) -> Result<Option<VerifiedFrame>, Str
 }
 
 /// A reason that is not about this one call.
-fn stopped<V: Vendor>(why: &str) -> String {
+pub(super) fn stopped<V: Vendor>(why: &str) -> String {
     let end = format!("; nothing runs until this is put right; to undo, {}", V::UNDO);
     format!("{}: {}{end}", V::PROGRAM, clipped(&shown(why), REASON_LIMIT - V::PROGRAM.len() - 2 - end.len()))
+}
+
+/// A call under a frame.
+pub(super) struct Case<'a> {
+    /// What the hook is told.
+    pub setup: &'a Setup,
+    /// The frame in force.
+    pub frame: &'a VerifiedFrame,
+    /// The payload.
+    pub payload: &'a Payload<'a>,
+    /// The tool.
+    pub tool: &'a str,
+    /// What else it goes by.
+    pub around: &'a Surroundings<'a>,
 }
 
 fn by_event<V: Vendor>(
@@ -227,8 +255,16 @@ fn by_event<V: Vendor>(
             }
             let call = finish::<V>(setup, frame, payload, tool, raw, around);
             record.decided_by = "frame";
-            match decide::decide(frame, &call, setup.policy) {
+            let mut decision = decide::decide(frame, &call, setup.policy);
+            if let (Some(decider), Event::Gate, Asks::Needs(needs), Decision::Allow | Decision::Abstain) =
+                (&setup.decider, event, &call.asks, &decision)
+            {
+                let case = Case { setup, frame, payload, tool, around };
+                (decision, record.decided_by) = consult::<V>(&case, decider, needs);
+            }
+            match decision {
                 Decision::Deny(reason) => Verdict::Deny(reason),
+                Decision::Replace(input) => Verdict::Replace { input, grants: setup.policy == Policy::Frame },
                 Decision::Allow if event == Event::Gate || V::grants_approval(tool) => Verdict::Allow,
                 Decision::Allow | Decision::Abstain => Verdict::Abstain,
             }
@@ -246,7 +282,7 @@ fn by_event<V: Vendor>(
 
 /// Finish a call's paths, as far as the frame has rules for them, and see whether it writes to
 /// what the guard stands on.
-fn finish<V: Vendor>(
+pub(super) fn finish<V: Vendor>(
     setup: &Setup,
     frame: &VerifiedFrame,
     payload: &Payload<'_>,
@@ -303,6 +339,7 @@ fn protected<V: Vendor>(setup: &Setup, project: Option<&Path>, environment: Envi
     all.extend(setup.frame.clone().map(|path| file(path, "the frame in force")));
     all.extend(std::env::current_exe().ok().map(|path| file(path, "the program that guards this step")));
     all.extend(setup.audit.clone().map(|path| file(path, "the audit of this step")));
+    all.extend(setup.decider.as_ref().map(|decider| file(decider.path().into(), "the decider of this step")));
     all.extend(V::protected(environment, project));
     all
 }

@@ -1,11 +1,13 @@
 //! The programs: arguments in, exit code out. `bins/` only starts them.
 
+mod consult;
 mod hook;
 mod new;
 mod seal;
 mod setup;
 mod verify;
 
+pub use consult::Embedder;
 pub use hook::{Judged, Surroundings, hook, judge};
 pub use seal::seal;
 pub use setup::setup;

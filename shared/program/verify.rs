@@ -211,8 +211,11 @@ fn explain<V: Vendor>(order: &Order, file: &Path) -> Result<(String, End), Stop>
         "CLAUDE_PROJECT_DIR" => project.clone().map(OsString::from),
         _ => std::env::var_os(name),
     };
-    let judged =
-        super::judge::<V>(&setup, &input, &Surroundings { environment: &environment, folder: project.clone() });
+    let judged = super::judge::<V>(
+        &setup,
+        &input,
+        &Surroundings { environment: &environment, folder: project.clone(), embedder: None },
+    );
     let wire = judged.wire::<V>();
     let end = if let Verdict::Deny(_) = judged.verdict { End::Refused } else { End::Good };
     Ok((explanation(&judged, &wire), end))

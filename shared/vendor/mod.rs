@@ -66,6 +66,10 @@ pub trait Vendor {
     /// The project folder, where the environment names it.
     fn project(environment: Environment<'_>) -> Option<PathBuf>;
 
+    /// Why the vendor would not run a call with this input in place of its own, if it would not;
+    /// it runs the call as it was then, or neither. To follow the tool's name.
+    fn refuses_replace(event: &str, replaced: &Payload<'_>, tool: &str) -> Option<String>;
+
     /// The answer on the vendor's wire.
     fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire;
 }
@@ -96,6 +100,13 @@ pub enum Verdict {
     Abstain,
     /// The call, the prompt or the session must not go on, for this reason.
     Deny(String),
+    /// The call runs with another input.
+    Replace {
+        /// The input, in JSON, whole.
+        input: String,
+        /// Whether the call is granted too.
+        grants: bool,
+    },
     /// The frame's instruction text.
     Text(String),
 }

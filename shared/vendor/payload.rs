@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::json::{Fault, Kind, Reader};
 
 /// What a payload says, as far as it matters.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Payload<'a> {
     /// `hook_event_name`
     pub event: String,
@@ -44,8 +44,11 @@ pub struct Keys {
 }
 
 /// The input of a tool, of which only some members are ever asked for.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Input<'a> {
+    raw: &'a str,
+    object: bool,
+    count: usize,
     members: Vec<(&'static str, &'a str)>,
 }
 
@@ -53,6 +56,33 @@ pub struct Input<'a> {
 const ASKED: [&str; 7] = ["file_path", "notebook_path", "path", "pattern", "command", "server", "ws"];
 
 impl Input<'_> {
+    /// Read an input that stands alone, as an embedder gives one.
+    ///
+    /// # Errors
+    /// It is not one JSON value.
+    pub fn read(raw: &str) -> Result<Input<'_>, Fault> {
+        let mut input = Input::default();
+        let mut reader = Reader::new(raw.as_bytes())?;
+        input.fill(&mut reader)?;
+        reader.end()?;
+        Ok(input)
+    }
+
+    /// All of it, as it stands in the payload; empty where the payload has none.
+    pub fn raw(&self) -> &str {
+        self.raw
+    }
+
+    /// Whether it is an object.
+    pub fn is_object(&self) -> bool {
+        self.object
+    }
+
+    /// How many members it has.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// Whether the input has this member.
     pub fn has(&self, name: &str) -> bool {
         self.members.iter().any(|(member, _)| *member == name)
@@ -119,17 +149,22 @@ impl<'a> Payload<'a> {
 
 impl<'a> Input<'a> {
     fn fill(&mut self, reader: &mut Reader<'a>) -> Result<(), Fault> {
-        if reader.kind()? != Kind::Object {
-            return reader.skip();
-        }
-        reader.enter_object()?;
-        while let Some(key) = reader.next_key()? {
-            let from = reader.offset();
-            reader.skip()?;
-            if let Some(name) = ASKED.iter().find(|name| **name == key.name) {
-                self.members.push((name, reader.slice(from, reader.position())));
+        let start = reader.offset();
+        self.object = reader.kind()? == Kind::Object;
+        if self.object {
+            reader.enter_object()?;
+            while let Some(key) = reader.next_key()? {
+                let from = reader.offset();
+                reader.skip()?;
+                self.count += 1;
+                if let Some(name) = ASKED.iter().find(|name| **name == key.name) {
+                    self.members.push((name, reader.slice(from, reader.position())));
+                }
             }
+        } else {
+            reader.skip()?;
         }
+        self.raw = reader.slice(start, reader.position());
         Ok(())
     }
 }

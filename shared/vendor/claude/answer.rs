@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use crate::json::{Layout, Writer};
+use crate::line::one_line;
 use crate::vendor::{Event, Verdict, Wire};
 
 #[derive(Serialize)]
@@ -60,6 +62,9 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
             let said = Said::Permission { permission_decision: "allow", permission_decision_reason: None };
             Wire { stdout: specific(name, said), ..Wire::silence() }
         }
+        (Event::Gate, Verdict::Replace { input, grants }) if name == "PreToolUse" => {
+            Wire { stdout: replaced(input, *grants), ..Wire::silence() }
+        }
         (Event::Gate | Event::Unknown, Verdict::Deny(reason)) => {
             let said = Said::Permission { permission_decision: "deny", permission_decision_reason: Some(reason) };
             let name = if event == Event::Gate { name } else { "PreToolUse" };
@@ -79,6 +84,24 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         }
         _ => Wire::silence(),
     }
+}
+
+/// The whole input, as it was given. Without a decision it is used all the same, and the
+/// permission mode goes on to decide.
+fn replaced(input: &str, grants: bool) -> String {
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    out.key("hookSpecificOutput");
+    out.object();
+    out.member("hookEventName", "PreToolUse");
+    if grants {
+        out.member("permissionDecision", "allow");
+    }
+    out.key("updatedInput");
+    out.raw(input);
+    out.end_object();
+    out.end_object();
+    one_line(&out.finish())
 }
 
 fn blocked(reason: &str) -> Wire {

@@ -96,6 +96,21 @@ impl Vendor for Claude {
         environment("CLAUDE_PROJECT_DIR").map(PathBuf::from)
     }
 
+    /// Measured for these tools. A path in a call has been made absolute by the vendor; what it
+    /// makes of one that an embedder wrote is its own affair, so it has to be absolute already.
+    fn refuses_replace(event: &str, replaced: &Payload<'_>, tool: &str) -> Option<String> {
+        if event != "PreToolUse" {
+            return Some(format!("takes no replaced input at {event}: neither command would run"));
+        }
+        if !tool.starts_with(mcp::PREFIX) && !table::REPLACED.contains(&tool) {
+            return Some("was not seen to run a replaced input, and then its own would run".into());
+        }
+        let own = !tool.starts_with(mcp::PREFIX);
+        let relative = |member: &&&str| replaced.input.text(member).is_some_and(|path| !path.starts_with('/'));
+        let member = ["file_path", "notebook_path", "path"].iter().filter(|_| own).find(relative)?;
+        Some(format!("has a `{member}` in the replaced input that is not an absolute path"))
+    }
+
     fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         answer::answer(event, name, verdict)
     }

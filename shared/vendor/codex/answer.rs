@@ -6,6 +6,8 @@
 
 use serde::Serialize;
 
+use crate::json::{Layout, Writer};
+use crate::line::one_line;
 use crate::vendor::{Event, Verdict, Wire};
 
 #[derive(Serialize)]
@@ -62,6 +64,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
             let said = Said::Permission { permission_decision: "deny", permission_decision_reason: reason };
             blocked(specific("PreToolUse", said), reason)
         }
+        (Event::Gate, Verdict::Replace { input, .. }) => Wire { stdout: replaced(input), ..Wire::silence() },
         (Event::Approval, Verdict::Allow) => {
             let said = Said::Approval { decision: Behavior { behavior: "allow", message: None } };
             Wire { stdout: specific(name, said), ..Wire::silence() }
@@ -89,6 +92,22 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         }
         _ => Wire::silence(),
     }
+}
+
+/// The whole input, as it was given. The decision has to stand beside it, or the old input runs;
+/// it grants nothing here: whoever would be asked is asked about the new one.
+fn replaced(input: &str) -> String {
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    out.key("hookSpecificOutput");
+    out.object();
+    out.member("hookEventName", "PreToolUse");
+    out.member("permissionDecision", "allow");
+    out.key("updatedInput");
+    out.raw(input);
+    out.end_object();
+    out.end_object();
+    one_line(&out.finish())
 }
 
 fn specific(hook_event_name: &str, said: Said<'_>) -> String {

@@ -101,6 +101,25 @@ impl Vendor for Codex {
         None
     }
 
+    /// Measured for these tools. Of a shell and of a patch only `command` is replaced, whatever
+    /// else is given.
+    fn refuses_replace(event: &str, replaced: &Payload<'_>, tool: &str) -> Option<String> {
+        if event != "PreToolUse" {
+            return Some(format!("takes no replaced input at {event}"));
+        }
+        match tool {
+            "Bash" | "apply_patch" if replaced.input.text("command").is_none() => {
+                Some("has no string `command` in the replaced input".into())
+            }
+            "Bash" | "apply_patch" if replaced.input.count() != 1 => {
+                Some("takes nothing but `command` from a replaced input, and there is more in it".into())
+            }
+            "Bash" | "apply_patch" | "view_image" | "update_plan" | "spawn_agent" => None,
+            tool if tool.starts_with(mcp::PREFIX) => None,
+            _ => Some("was not seen to run a replaced input, and then its own would run".into()),
+        }
+    }
+
     fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         answer::answer(event, name, verdict)
     }

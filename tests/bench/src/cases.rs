@@ -49,7 +49,7 @@ pub fn groups(bin: &str, scratch: &Path) -> Result<Vec<Group>, String> {
         rules.extend(["--scope".into(), format!("src/module-{rule}/**/*.rs"), "file.read,file.write".into()]);
     }
     let scoped = frame(bin, scratch, "scoped.json", &rules)?.display().to_string();
-    let large = large_frame(bin, scratch, 16_000_000)?.display().to_string();
+    let large = large_frame(bin, scratch, 11_000_000)?.display().to_string();
     let claude = format!("{bin}/mh-hook-claude");
     let codex = format!("{bin}/mh-hook-codex");
     let empty = format!("{bin}/empty");
@@ -113,12 +113,12 @@ pub fn groups(bin: &str, scratch: &Path) -> Result<Vec<Group>, String> {
         ],
     });
     all.push(Group {
-        title: "a frame of 16 MB",
+        title: "a frame of 15 MB",
         share: 10,
         cases: vec![
             case("sha256sum", &["sha256sum", &large], None, 0),
             case("mh-frame-verify --status", &[&format!("{bin}/mh-frame-verify"), "--status", &large], None, 0),
-            case("mh-hook-claude", &[&claude, "--frame", &large], Some(&read), 0),
+            case("mh-hook-claude", &[&claude, "--frame", &large], Some(&write), 0),
         ],
     });
     Ok(all)

@@ -1,0 +1,257 @@
+//! `metaharness.command/1`: what an embedder asks for, read strictly.
+//!
+//! A key that stands twice is refused: of two decisions, two readers would take two.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::COMMAND;
+use crate::json::{Fault, Kind, Reader};
+
+/// A command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command<'a> {
+    /// The embedder's id of the command.
+    pub id: String,
+    /// What it asks for.
+    pub order: Order<'a>,
+}
+
+/// What a command asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order<'a> {
+    /// `tool.decide`
+    Decide {
+        /// The call.
+        call_id: String,
+        /// What is decided about it.
+        word: Word<'a>,
+    },
+    /// Another command of the protocol, by its name.
+    Other(&'static str),
+}
+
+/// A decision, as an embedder gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word<'a> {
+    /// Let it run.
+    Allow,
+    /// Claim nothing.
+    Abstain,
+    /// Do not let it run, for this reason.
+    Deny(String),
+    /// Run it with this input, in JSON, instead.
+    Replace(&'a str),
+}
+
+/// Why a line is no command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// The line's id, where one can be read.
+    pub id: Option<String>,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+/// The commands of the protocol besides `tool.decide`.
+const OTHERS: [&str; 6] = ["frame.set", "message.inject", "steer", "permission.set", "interrupt", "halt"];
+
+/// The members that are looked at, as they stand.
+#[derive(Default)]
+struct Members<'a> {
+    format: Option<&'a str>,
+    id: Option<&'a str>,
+    command: Option<&'a str>,
+    call_id: Option<&'a str>,
+    decision: Option<&'a str>,
+}
+
+impl<'a> Command<'a> {
+    /// Read a line. The order of the checks is the protocol's: an object, the tag, a name that is
+    /// known, then what belongs to the name.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(line: &'a [u8]) -> Result<Command<'a>, Malformed> {
+        let nameless = |why: String| Malformed { id: None, why };
+        let members = Members::read(line).map_err(nameless)?;
+        let id = members.id.and_then(text);
+        members.command(id.as_deref()).map_err(|why| Malformed { id, why })
+    }
+}
+
+impl<'a> Members<'a> {
+    fn read(line: &'a [u8]) -> Result<Self, String> {
+        let fault = |fault: Fault| format!("not one JSON object: {fault}");
+        let mut members = Members::default();
+        let mut reader = Reader::new(line).map_err(fault)?;
+        match reader.kind().map_err(fault)? {
+            Kind::Object => reader.enter_object().map_err(fault)?,
+            kind => return Err(format!("not one JSON object: it is {}", kind.noun())),
+        }
+        while let Some(key) = reader.next_key().map_err(fault)? {
+            let from = reader.offset();
+            reader.skip().map_err(fault)?;
+            let value = Some(reader.slice(from, reader.position()));
+            match &*key.name {
+                "format" => members.format = value,
+                "id" => members.id = value,
+                "command" => members.command = value,
+                "call_id" => members.call_id = value,
+                "decision" => members.decision = value,
+                _ => {}
+            }
+        }
+        reader.end().map_err(fault)?;
+        match reader.duplicate() {
+            Some(twice) => Err(format!("the key {:?} stands twice in one object (byte {})", twice.key, twice.at)),
+            None => Ok(members),
+        }
+    }
+
+    fn command(&self, id: Option<&str>) -> Result<Command<'a>, String> {
+        match self.format.and_then(text).as_deref() {
+            Some(COMMAND) => {}
+            Some(other) => return Err(format!("`format` is {other:?}, not {COMMAND:?}")),
+            None => return Err(format!("there is no `format`; a command carries \"format\":\"{COMMAND}\"")),
+        }
+        let name = self.command.and_then(text).unwrap_or_default();
+        let other = OTHERS.into_iter().find(|other| *other == name);
+        if name != "tool.decide" && other.is_none() {
+            return Err(format!("there is no command {name:?}"));
+        }
+        let id = id.ok_or_else(|| format!("malformed {name}: `id` is not a string"))?.into();
+        let order = match other {
+            Some(other) => Order::Other(other),
+            None => self.decide().map_err(|why| format!("malformed tool.decide: {why}"))?,
+        };
+        Ok(Command { id, order })
+    }
+
+    fn decide(&self) -> Result<Order<'a>, String> {
+        let call_id = self.call_id.and_then(text).ok_or("`call_id` is not a string")?;
+        let raw = self.decision.ok_or("there is no `decision`")?;
+        Ok(Order::Decide { call_id, word: word(raw)? })
+    }
+}
+
+/// A decision: an object, told apart by its own `decision`.
+fn word(raw: &str) -> Result<Word<'_>, String> {
+    let lost = |fault: Fault| fault.to_string();
+    let mut reader = Reader::new(raw.as_bytes()).map_err(lost)?;
+    let kind = reader.kind().map_err(lost)?;
+    if kind != Kind::Object {
+        return Err(format!(
+            "`decision` is {}; it is an object that names itself, as {{\"decision\":\"allow\"}}",
+            kind.noun()
+        ));
+    }
+    let (mut tag, mut reason, mut input) = (None, None, None);
+    reader.enter_object().map_err(lost)?;
+    while let Some(key) = reader.next_key().map_err(lost)? {
+        let from = reader.offset();
+        reader.skip().map_err(lost)?;
+        let value = Some(reader.slice(from, reader.position()));
+        match &*key.name {
+            "decision" => tag = value,
+            "reason" => reason = value,
+            "input" => input = value,
+            _ => {}
+        }
+    }
+    match tag.and_then(text).as_deref() {
+        Some("allow") => Ok(Word::Allow),
+        Some("abstain") => Ok(Word::Abstain),
+        Some("deny") => match reason.and_then(text) {
+            Some(reason) if !reason.trim().is_empty() => Ok(Word::Deny(reason)),
+            Some(_) => Err("a deny whose `reason` is blank: the reason is all that the model has to go on".into()),
+            None => Err("a deny has a string `reason`".into()),
+        },
+        Some("replace") => input.map(Word::Replace).ok_or_else(|| "a replace has an `input`".into()),
+        Some(other) => Err(format!("there is no decision {other:?}; there are allow, deny, replace and abstain")),
+        None => Err("`decision` has no string `decision` in it".into()),
+    }
+}
+
+/// The string that this value is, if it is one.
+fn text(raw: &str) -> Option<String> {
+    Reader::new(raw.as_bytes()).and_then(|mut reader| reader.string().map(Cow::into_owned)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(line: &str) -> String {
+        Command::read(line.as_bytes()).unwrap_err().why
+    }
+
+    fn decide(decision: &str) -> String {
+        format!(
+            "{{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":\"tool.decide\",\"call_id\":\"c\",\
+             \"decision\":{decision}}}"
+        )
+    }
+
+    #[test]
+    fn the_four_decisions_are_read() {
+        for (decision, wanted) in [
+            ("{\"decision\":\"allow\"}", Word::Allow),
+            ("{\"decision\":\"abstain\",\"more\":[]}", Word::Abstain),
+            ("{\"decision\":\"deny\",\"reason\":\"no\"}", Word::Deny("no".into())),
+            ("{\"input\":{ \"a\":1 },\"decision\":\"replace\"}", Word::Replace("{ \"a\":1 }")),
+        ] {
+            let line = decide(decision);
+            let command = Command::read(line.as_bytes()).unwrap();
+            assert_eq!(command.order, Order::Decide { call_id: "c".into(), word: wanted });
+            assert_eq!(command.id, "1");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_in_the_order_of_the_protocol() {
+        for (line, wanted) in [
+            ("[]", "not one JSON object: it is an array"),
+            ("{}", "there is no `format`; a command carries \"format\":\"metaharness.command/1\""),
+            ("{\"format\":\"x\"}", "`format` is \"x\", not \"metaharness.command/1\""),
+            ("{\"format\":\"metaharness.command/1\"}", "there is no command \"\""),
+            (
+                "{\"format\":\"metaharness.command/1\",\"id\":7,\"command\":\"halt\"}",
+                "malformed halt: `id` is not a string",
+            ),
+            (
+                &decide("\"allow\""),
+                "malformed tool.decide: `decision` is a string; it is an object that names itself, as \
+                 {\"decision\":\"allow\"}",
+            ),
+            (
+                &decide("{\"decision\":\"deny\",\"reason\":\" \"}"),
+                "malformed tool.decide: a deny whose `reason` is blank: the reason is all that the model has to go on",
+            ),
+            (&decide("{\"decision\":\"deny\"}"), "malformed tool.decide: a deny has a string `reason`"),
+            (&decide("{\"decision\":\"replace\"}"), "malformed tool.decide: a replace has an `input`"),
+            (
+                &decide("{\"decision\":\"ask\"}"),
+                "malformed tool.decide: there is no decision \"ask\"; there are allow, deny, replace and abstain",
+            ),
+            (
+                &decide("{\"decision\":\"allow\",\"decision\":\"deny\"}"),
+                "the key \"decision\" stands twice in one object (byte 112)",
+            ),
+        ] {
+            assert_eq!(why(line), wanted);
+        }
+    }
+
+    #[test]
+    fn a_malformed_line_keeps_its_id_where_it_has_one() {
+        assert_eq!(Command::read(decide("1").as_bytes()).unwrap_err().id.as_deref(), Some("1"));
+        assert_eq!(Command::read(b"{\"id\":\"1\",").unwrap_err().id, None);
+    }
+}

@@ -1,0 +1,34 @@
+//! The line protocols: `metaharness.event/1` out, `metaharness.command/1` in. One JSON object a
+//! line, each with its own tag.
+
+mod command;
+mod requested;
+
+pub use command::{Command, Malformed, Order, Word};
+pub use requested::Requested;
+
+/// The tag of a line that tells something.
+pub const EVENT: &str = "metaharness.event/1";
+
+/// The tag of a line that asks for something.
+pub const COMMAND: &str = "metaharness.command/1";
+
+/// The longest line that is read, in bytes.
+pub const MAX_LINE: usize = 8 * 1024 * 1024;
+
+/// Make one line of a document: no line break of any kind is left in it, so that a reader that
+/// splits on the separators of Unicode sees one object too. Between tokens a break is white
+/// space, and within strings only U+2028 and U+2029 can stand as they are.
+pub fn one_line(document: &str) -> String {
+    let mut line = String::with_capacity(document.len() + 1);
+    for c in document.chars() {
+        match c {
+            '\n' | '\r' => line.push(' '),
+            '\u{2028}' => line.push_str("\\u2028"),
+            '\u{2029}' => line.push_str("\\u2029"),
+            c => line.push(c),
+        }
+    }
+    line.push('\n');
+    line
+}
