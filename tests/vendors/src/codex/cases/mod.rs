@@ -3,6 +3,7 @@
 mod agents;
 mod answers;
 mod around;
+mod decider;
 mod faults;
 mod frames;
 mod mcp_names;
@@ -55,6 +56,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     scope::list(&mut list);
     protected::list(&mut list);
     faults::list(&mut list);
+    decider::list(&mut list);
     frames::list(&mut list);
     trust::list(&mut list);
     text::list(&mut list);
