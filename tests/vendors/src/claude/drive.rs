@@ -29,6 +29,9 @@ pub enum Launch {
     Managed,
 }
 
+/// A run, finished and looked at.
+pub type Drive = fn(Run<'_>) -> Result<Seen, String>;
+
 pub struct Run<'a> {
     pub scratch: &'a Scratch,
     program: &'a Path,

@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::Cases;
-use super::drive::{Run, agent_input};
+use super::drive::{Drive, Run, agent_input};
 use crate::case::{Seen, Want};
 use crate::frame::Spec;
 
@@ -20,7 +20,7 @@ const NEEDLE: &str = "a-needle-in-the-file";
 struct Tool {
     name: &'static str,
     needs: &'static [&'static str],
-    run: fn(Run<'_>) -> Result<Seen, String>,
+    run: Drive,
 }
 
 const TOOLS: &[Tool] = &[
