@@ -23,18 +23,12 @@ pub struct Seen {
 
 impl Seen {
     pub fn effect(ran: bool, detail: impl Into<String>) -> Seen {
-        Seen {
-            ran,
-            detail: detail.into(),
-        }
+        Seen { ran, detail: detail.into() }
     }
 
     /// For `Want::Holds`.
     pub fn held() -> Seen {
-        Seen {
-            ran: false,
-            detail: String::new(),
-        }
+        Seen { ran: false, detail: String::new() }
     }
 }
 
@@ -57,13 +51,7 @@ impl Case {
         want: Want,
         run: impl Fn(&Scratch) -> Result<Seen, String> + Send + Sync + 'static,
     ) -> Case {
-        Case {
-            vendor,
-            name: name.into(),
-            want,
-            limit: None,
-            run: Box::new(run),
-        }
+        Case { vendor, name: name.into(), want, limit: None, run: Box::new(run) }
     }
 
     /// The same, as a hole that the README names by `limit`.

@@ -19,10 +19,7 @@ pub struct Request {
 
 impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The body as JSON; null when it is none.
@@ -51,17 +48,11 @@ impl Response {
     }
 
     pub fn bytes(status: u16, kind: &str, body: Vec<u8>) -> Response {
-        Response {
-            status,
-            headers: vec![("content-type".into(), kind.into())],
-            body: Body::Whole(body),
-        }
+        Response { status, headers: vec![("content-type".into(), kind.into())], body: Body::Whole(body) }
     }
 
     /// An event stream: the closure writes each event as it comes.
-    pub fn events(
-        write: impl FnOnce(&mut Chunks<'_>) -> io::Result<()> + Send + 'static,
-    ) -> Response {
+    pub fn events(write: impl FnOnce(&mut Chunks<'_>) -> io::Result<()> + Send + 'static) -> Response {
         Response {
             status: 200,
             headers: vec![
@@ -104,9 +95,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(
-        handler: impl Fn(&Request) -> Response + Send + Sync + 'static,
-    ) -> io::Result<Server> {
+    pub fn start(handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -147,9 +136,7 @@ fn serve(mut stream: TcpStream, handler: &Handler) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some(request) = read_request(&mut reader, &mut stream)? {
-        let close = request
-            .header("connection")
-            .is_some_and(|value| value.eq_ignore_ascii_case("close"));
+        let close = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
         let response = handler(&request);
         write_response(&mut stream, response, request.method == "HEAD")?;
         if close {
@@ -188,12 +175,7 @@ fn read_request(reader: &mut impl BufRead, stream: &mut TcpStream) -> io::Result
             headers.push((key.trim().to_string(), value.trim().to_string()));
         }
     }
-    let mut request = Request {
-        method,
-        path,
-        headers,
-        body: Vec::new(),
-    };
+    let mut request = Request { method, path, headers, body: Vec::new() };
     if request.header("expect").is_some() {
         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
@@ -203,20 +185,11 @@ fn read_request(reader: &mut impl BufRead, stream: &mut TcpStream) -> io::Result
 
 fn read_body(reader: &mut impl BufRead, request: &Request) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
-    if request
-        .header("transfer-encoding")
-        .is_some_and(|value| value.contains("chunked"))
-    {
+    if request.header("transfer-encoding").is_some_and(|value| value.contains("chunked")) {
         loop {
             let size = line(reader)?.ok_or_else(cut_short)?;
-            let size = size
-                .split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_string();
-            let size = u64::from_str_radix(&size, 16)
-                .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            let size = size.split(';').next().unwrap_or_default().trim().to_string();
+            let size = u64::from_str_radix(&size, 16).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
             reader.by_ref().take(size).read_to_end(&mut body)?;
             line(reader)?;
             if size == 0 {
@@ -224,20 +197,13 @@ fn read_body(reader: &mut impl BufRead, request: &Request) -> io::Result<Vec<u8>
             }
         }
     }
-    let size = request
-        .header("content-length")
-        .and_then(|value| value.parse().ok())
-        .unwrap_or(0);
+    let size = request.header("content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
     reader.by_ref().take(size).read_to_end(&mut body)?;
     Ok(body)
 }
 
 fn write_response(stream: &mut TcpStream, response: Response, head_only: bool) -> io::Result<()> {
-    let mut head = format!(
-        "HTTP/1.1 {} {}\r\n",
-        response.status,
-        phrase(response.status)
-    );
+    let mut head = format!("HTTP/1.1 {} {}\r\n", response.status, phrase(response.status));
     for (key, value) in &response.headers {
         head.push_str(&format!("{key}: {value}\r\n"));
     }

@@ -12,8 +12,7 @@ use std::io::{self, BufRead, Write};
 use serde_json::{Map, Value, json};
 
 pub fn serve(spec: &str) -> Result<(), String> {
-    let spec: Value =
-        serde_json::from_str(spec).map_err(|error| format!("the mcp spec is no JSON: {error}"))?;
+    let spec: Value = serde_json::from_str(spec).map_err(|error| format!("the mcp spec is no JSON: {error}"))?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| error.to_string())?;
         let Ok(message) = serde_json::from_str::<Value>(&line) else {
@@ -29,9 +28,7 @@ pub fn serve(spec: &str) -> Result<(), String> {
             None => reply["error"] = json!({"code": -32601, "message": "no such method"}),
         }
         let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{reply}")
-            .and_then(|()| stdout.flush())
-            .map_err(|error| error.to_string())?;
+        writeln!(stdout, "{reply}").and_then(|()| stdout.flush()).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -87,10 +84,7 @@ fn call(spec: &Value, params: &Value) -> Value {
     let name = params["name"].as_str().unwrap_or_default();
     let text = if name == "approve" {
         match spec["approve"].as_str() {
-            Some("allow") => {
-                json!({"behavior": "allow", "updatedInput": params["arguments"]["input"]})
-                    .to_string()
-            }
+            Some("allow") => json!({"behavior": "allow", "updatedInput": params["arguments"]["input"]}).to_string(),
             _ => json!({"behavior": "deny", "message": "the person says no"}).to_string(),
         }
     } else {
@@ -103,12 +97,6 @@ fn call(spec: &Value, params: &Value) -> Value {
 fn mark(path: &Value) {
     if let Some(path) = path.as_str() {
         // The case sees that there is no file; this process has nobody to tell.
-        drop(
-            OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(path)
-                .and_then(|mut file| file.write_all(b"ran\n")),
-        );
+        drop(OpenOptions::new().create(true).append(true).open(path).and_then(|mut file| file.write_all(b"ran\n")));
     }
 }

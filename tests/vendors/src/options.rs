@@ -23,8 +23,7 @@ const USAGE: &str = "usage: vendor-suite [--claude VERSION|none] [--codex VERSIO
 impl Options {
     pub fn parse(arguments: &[String]) -> Result<Options, String> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        let here = std::env::current_exe()
-            .map_err(|error| format!("could not find this program: {error}"))?;
+        let here = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
         let mut options = Options {
             claude: Some("2.1.332".into()),
             codex: Some("0.171.0".into()),
@@ -43,11 +42,8 @@ impl Options {
             match flag.as_str() {
                 "--keep" => options.keep = true,
                 "--list" => options.list = true,
-                "--claude" | "--codex" | "--only" | "--jobs" | "--bin" | "--npm" | "--runs"
-                | "--limit" => {
-                    let value = rest
-                        .next()
-                        .ok_or_else(|| format!("{flag} needs a value; {USAGE}"))?;
+                "--claude" | "--codex" | "--only" | "--jobs" | "--bin" | "--npm" | "--runs" | "--limit" => {
+                    let value = rest.next().ok_or_else(|| format!("{flag} needs a value; {USAGE}"))?;
                     options.set(flag, value)?;
                 }
                 _ => return Err(format!("no such argument: {flag}; {USAGE}")),
@@ -58,11 +54,7 @@ impl Options {
 
     fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
         let version = || (value != "none").then(|| value.to_string());
-        let number = || {
-            value
-                .parse::<u64>()
-                .map_err(|_| format!("{flag} needs a number, not {value}"))
-        };
+        let number = || value.parse::<u64>().map_err(|_| format!("{flag} needs a number, not {value}"));
         match flag {
             "--claude" => self.claude = version(),
             "--codex" => self.codex = version(),

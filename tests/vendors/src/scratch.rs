@@ -12,13 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The programs of ours that a case can need; copies, so that a case may break them.
-const PROGRAMS: [&str; 5] = [
-    "mh-hook-claude",
-    "mh-hook-codex",
-    "mh-frame-seal",
-    "mh-frame-verify",
-    "mh-setup",
-];
+const PROGRAMS: [&str; 5] = ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup"];
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -48,15 +42,8 @@ impl Scratch {
     /// `built` is where the programs under test are, `below` the folder to work in.
     pub fn new(below: &Path, built: &Path, name: &str, limit: Duration) -> io::Result<Scratch> {
         let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let slug: String = name
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-            .take(48)
-            .collect();
-        let root = below.join(format!(
-            "mh-suite-{}-{number:03}-{slug}",
-            std::process::id()
-        ));
+        let slug: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(48).collect();
+        let root = below.join(format!("mh-suite-{}-{number:03}-{slug}", std::process::id()));
         let at = |part: &str| root.join(part);
         let scratch = Scratch {
             home: at("home"),
@@ -102,11 +89,9 @@ impl Scratch {
     pub fn write(&self, relative: &str, text: &str) -> Result<PathBuf, String> {
         let path = self.project.join(relative);
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)
-                .map_err(|error| format!("could not make {}: {error}", parent.display()))?;
+            fs::create_dir_all(parent).map_err(|error| format!("could not make {}: {error}", parent.display()))?;
         }
-        fs::write(&path, text)
-            .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+        fs::write(&path, text).map_err(|error| format!("could not write {}: {error}", path.display()))?;
         Ok(path)
     }
 
@@ -125,10 +110,7 @@ impl Scratch {
         let mut command = Command::new(program.as_ref());
         command
             .env_clear()
-            .env(
-                "PATH",
-                std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into()),
-            )
+            .env("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into()))
             .env("HOME", &self.home)
             .env("TMPDIR", &self.tmp)
             .env("LANG", "C.UTF-8")
@@ -143,26 +125,17 @@ impl Scratch {
     pub fn run(&self, command: &mut Command, label: &str) -> Result<Ended, String> {
         let number = self.children.fetch_add(1, Ordering::SeqCst);
         let log = |kind: &str| self.logs.join(format!("{number:02}-{label}.{kind}"));
-        let open = |kind: &str| {
-            File::create(log(kind)).map_err(|error| format!("could not open a log: {error}"))
-        };
+        let open = |kind: &str| File::create(log(kind)).map_err(|error| format!("could not open a log: {error}"));
         let mut child = command
             .stdout(open("stdout")?)
             .stderr(open("stderr")?)
             .process_group(0)
             .spawn()
-            .map_err(|error| {
-                format!(
-                    "could not start {}: {error}",
-                    command.get_program().display()
-                )
-            })?;
+            .map_err(|error| format!("could not start {}: {error}", command.get_program().display()))?;
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < self.deadline => {
-                    thread::sleep(Duration::from_millis(10))
-                }
+                Ok(None) if Instant::now() < self.deadline => thread::sleep(Duration::from_millis(10)),
                 Ok(None) => {
                     self.sweep();
                     drop(child.kill());
@@ -172,9 +145,7 @@ impl Scratch {
                 Err(error) => return Err(format!("could not wait for {label}: {error}")),
             }
         };
-        let read = |kind: &str| {
-            fs::read(log(kind)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        };
+        let read = |kind: &str| fs::read(log(kind)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         Ok(Ended {
             code: status.code(),
             stdout: read("stdout").unwrap_or_default(),
@@ -191,14 +162,7 @@ impl Scratch {
             if found.is_empty() {
                 return;
             }
-            drop(
-                Command::new("kill")
-                    .arg("-9")
-                    .args(&found)
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::null())
-                    .status(),
-            );
+            drop(Command::new("kill").arg("-9").args(&found).stdout(Stdio::null()).stderr(Stdio::null()).status());
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -34,10 +34,8 @@ pub fn run(options: &Options) -> Result<bool, String> {
         }
         return Ok(true);
     }
-    let bin = options
-        .bin
-        .canonicalize()
-        .map_err(|error| format!("could not find {}: {error}", options.bin.display()))?;
+    let bin =
+        options.bin.canonicalize().map_err(|error| format!("could not find {}: {error}", options.bin.display()))?;
     let total = cases.len();
     let queue: Mutex<VecDeque<Case>> = Mutex::new(cases.into());
     let failed = Mutex::new(0_usize);
@@ -45,11 +43,7 @@ pub fn run(options: &Options) -> Result<bool, String> {
         for _ in 0..options.jobs.min(total) {
             scope.spawn(|| {
                 loop {
-                    let Some(case) = queue
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .pop_front()
-                    else {
+                    let Some(case) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else {
                         return;
                     };
                     if !one(case, options, &bin) {
@@ -68,7 +62,10 @@ pub fn run(options: &Options) -> Result<bool, String> {
 fn installed(npm: &Path, vendor: &str, version: &str) -> Result<PathBuf, String> {
     let path = npm.join(format!("{vendor}-{version}/node_modules/.bin/{vendor}"));
     path.canonicalize().map_err(|error| {
-        format!("could not find {}: {error}; tests/vendors/run installs it, --{vendor} none leaves it out", path.display())
+        format!(
+            "could not find {}: {error}; tests/vendors/run installs it, --{vendor} none leaves it out",
+            path.display()
+        )
     })
 }
 
@@ -77,9 +74,7 @@ fn one(case: Case, options: &Options, bin: &Path) -> bool {
     let scratch = match Scratch::new(&options.runs, bin, &case.name, options.limit) {
         Ok(scratch) => Arc::new(scratch),
         Err(error) => {
-            drop(say(&format!(
-                "FAIL {title}: could not make a scratch folder: {error}"
-            )));
+            drop(say(&format!("FAIL {title}: could not make a scratch folder: {error}")));
             return false;
         }
     };
@@ -90,9 +85,7 @@ fn one(case: Case, options: &Options, bin: &Path) -> bool {
     let outcome = match receiver.recv_timeout(options.limit + GRACE) {
         Ok(outcome) => outcome,
         Err(mpsc::RecvTimeoutError::Timeout) => Err("did not end before its deadline".to_string()),
-        Err(mpsc::RecvTimeoutError::Disconnected) => {
-            Err("the case's own code panicked".to_string())
-        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err("the case's own code panicked".to_string()),
     };
     scratch.sweep();
     let passed = outcome.is_ok();
@@ -115,12 +108,9 @@ fn one(case: Case, options: &Options, bin: &Path) -> bool {
 }
 
 fn note(case: &Case) -> String {
-    case.limit
-        .map(|limit| format!(" (limit: {limit})"))
-        .unwrap_or_default()
+    case.limit.map(|limit| format!(" (limit: {limit})")).unwrap_or_default()
 }
 
 fn say(line: &str) -> Result<(), String> {
-    writeln!(io::stdout().lock(), "{line}")
-        .map_err(|error| format!("could not write to stdout: {error}"))
+    writeln!(io::stdout().lock(), "{line}").map_err(|error| format!("could not write to stdout: {error}"))
 }
