@@ -10,4 +10,5 @@ pub mod line;
 pub mod program;
 pub mod scope;
 pub mod seal;
+pub mod turn;
 pub mod vendor;

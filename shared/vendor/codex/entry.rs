@@ -95,8 +95,28 @@ pub fn config(line: &Registration, config: &str) -> String {
     out
 }
 
+/// The values of `-c` that give one session the entries, their trust, and the two features that
+/// the guard stands on. Given so they win over a trusted project that says otherwise, and outlast
+/// any change of a file.
+pub fn session(line: &Registration) -> Vec<String> {
+    let command = command(line);
+    let mut values = vec!["features.hooks=true".into(), "features.unified_exec_tty=false".into()];
+    let mut state = Vec::new();
+    for (event, trusted) in EVENTS {
+        let limit = context_limit(trusted).map(|limit| format!("additionalContextLimit={limit},")).unwrap_or_default();
+        values.push(format!(
+            "hooks.{event}=[{{hooks=[{{type=\"command\",timeout={TIMEOUT},{limit}command={}}}]}}]",
+            basic(&command)
+        ));
+        let key = basic(&format!("/<session-flags>/config.toml:{trusted}:0:0"));
+        state.push(format!("{key}={{trusted_hash=\"{}\"}}", trusted_hash(trusted, &command)));
+    }
+    values.push(format!("hooks.state={{{}}}", state.join(",")));
+    values
+}
+
 /// A TOML basic string.
-fn basic(text: &str) -> String {
+pub fn basic(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
