@@ -9,4 +9,5 @@ pub mod json;
 pub mod program;
 pub mod scope;
 pub mod seal;
+pub mod setup;
 pub mod vendor;

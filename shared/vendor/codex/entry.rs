@@ -18,9 +18,17 @@ pub const EVENTS: [(&str, &str); 5] = [
     ("SubagentStart", "subagent_start"),
 ];
 
+/// The features that the guard needs, and how they have to stand: hooks at all, and no terminal,
+/// since what is typed into one is seen by no hook.
+pub const FEATURES: [(&str, bool); 2] = [("hooks", true), ("unified_exec_tty", false)];
+
 /// Seconds that the vendor gives the entry, above those that `timeout` gives the hook, above the
 /// hook's own deadline: when the vendor's run out, the call runs.
 const TIMEOUT: u32 = 30;
+
+const LIMITS: [&str; 2] = ["/usr/bin/timeout", "/bin/timeout"];
+const LIMIT_WORDS: &str = " -k 1 25 ";
+const END: &str = " || { echo '(this call was not run)' >&2; exit 2; }";
 
 /// The command of an entry.
 ///
@@ -28,9 +36,16 @@ const TIMEOUT: u32 = 30;
 /// text after it is unconditional: exit 2 counts only with something on stderr, and the hook's own
 /// may be lost.
 pub fn command(line: &Registration) -> String {
-    let limit = ["/usr/bin/timeout", "/bin/timeout"].into_iter().find(|path| Path::new(path).is_file());
-    let limit = limit.map(|path| format!("{path} -k 1 25 ")).unwrap_or_default();
-    format!("{limit}{} || {{ echo '(this call was not run)' >&2; exit 2; }}", line.shell_words())
+    let limit = LIMITS.into_iter().find(|path| Path::new(path).is_file());
+    let limit = limit.map(|path| format!("{path}{LIMIT_WORDS}")).unwrap_or_default();
+    format!("{limit}{}{END}", line.shell_words())
+}
+
+/// What of a command is the hook's own words, if it is built as [`command`] builds it.
+pub fn hook_words(command: &str) -> Option<&str> {
+    let words = command.strip_suffix(END)?;
+    let limited = LIMITS.into_iter().find_map(|path| words.strip_prefix(path)?.strip_prefix(LIMIT_WORDS));
+    Some(limited.unwrap_or(words))
 }
 
 #[derive(Serialize)]
@@ -64,29 +79,58 @@ pub fn trusted_hash(event: &str, command: &str) -> String {
     format!("sha256:{}", Digest::of(&identity))
 }
 
+/// The key of a trust: the file by its absolute path, the event by its other name, and which entry
+/// of it this is.
+pub fn trust_key(config: &str, event: &str, group: usize, entry: usize) -> String {
+    format!("{config}:{event}:{group}:{entry}")
+}
+
+/// The tables of an entry.
+pub fn group(event: &str, command: &str) -> String {
+    format!(
+        "[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {TIMEOUT}\n\
+         additionalContextLimit = {CONTEXT_TOKENS}\n",
+        basic(command)
+    )
+}
+
+/// The table of a trust.
+pub fn trust(key: &str, hash: &str) -> String {
+    format!("[hooks.state.{}]\ntrusted_hash = {}\n", basic(key), basic(hash))
+}
+
 /// The part of a `config.toml` that holds the entries and their trust. `config` is the absolute
 /// path of that file, which the trust is keyed by, and its entries must be the first of their
 /// events there.
 pub fn config(line: &Registration, config: &str) -> String {
     let command = command(line);
-    let mut out = String::from("[features]\nhooks = true\nunified_exec_tty = false\n");
+    let mut out = features();
     for (event, _) in EVENTS {
-        let _ = write!(
-            out,
-            "\n[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {TIMEOUT}\n\
-             additionalContextLimit = {CONTEXT_TOKENS}\n",
-            basic(&command)
-        );
+        let _ = write!(out, "\n{}", group(event, &command));
     }
     for (_, event) in EVENTS {
-        let key = basic(&format!("{config}:{event}:0:0"));
-        let _ = write!(out, "\n[hooks.state.{key}]\ntrusted_hash = \"{}\"\n", trusted_hash(event, &command));
+        let _ = write!(out, "\n{}", trust(&trust_key(config, event, 0, 0), &trusted_hash(event, &command)));
     }
     out
 }
 
+/// A `requirements.toml`: entries that need no trust and that nobody's configuration can switch
+/// off, since the features are pinned beside them; every other hook is shut out.
+pub fn managed(line: &Registration) -> String {
+    let command = command(line);
+    let mut out = format!("allow_managed_hooks_only = true\n\n{}", features());
+    for (event, _) in EVENTS {
+        let _ = write!(out, "\n{}", group(event, &command));
+    }
+    out
+}
+
+fn features() -> String {
+    FEATURES.into_iter().fold("[features]\n".into(), |out, (key, on)| format!("{out}{key} = {on}\n"))
+}
+
 /// A TOML basic string.
-fn basic(text: &str) -> String {
+pub fn basic(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
