@@ -6,7 +6,9 @@ mod entry;
 mod patch;
 mod table;
 
-pub use entry::{basic, command, config, session, trusted_hash};
+pub use entry::{
+    EVENTS, FEATURES, basic, command, config, group, hook_words, managed, session, trust, trust_key, trusted_hash,
+};
 
 use std::path::{Path, PathBuf};
 
