@@ -151,8 +151,10 @@ fn one_command_writes_it_the_same_command_takes_the_next_frame_and_remove_gives_
     scratch.write(FILE, before);
     scratch.frame("next.json", &[Operation::Shell]);
     let said = scratch.run(&["claude", "--project", ".", "--frame", "../frame.json"]);
-    let (file, frame) = (scratch.shown("project/./.claude/settings.json"), scratch.shown("project/../frame.json"));
-    assert!(said.contains("settings.json: entries written\n"), "{said} {file} {frame}");
+    let root = fs::canonicalize(scratch.at("")).unwrap();
+    let (file, frame) = (root.join("project/.claude/settings.json"), root.join("frame.json"));
+    let head = format!("{}: entries written\nframe: {} ", file.display(), frame.display());
+    assert!(said.starts_with(&head), "{said}");
     assert!(
         said.contains("(step 2 of release), pinned to it\npolicy: deny-only: what the frame does not admit"),
         "{said}"

@@ -34,11 +34,10 @@ pub fn work(order: &Order) -> Result<(String, End), Stop> {
 /// The settings file that the order is about.
 fn file(order: &Order) -> Result<PathBuf, Stop> {
     if let Some(project) = &order.project {
-        let project = absolute(project)?;
-        return match project.is_dir() {
-            true => Ok(project.join(".claude/settings.json")),
-            false => Err(Stop::failed(format!("{}: no such folder", project.display()))),
-        };
+        // as the vendor names the folder that it is started in
+        let real = std::fs::canonicalize(project).ok().filter(|project| project.is_dir());
+        let real = real.ok_or_else(|| Stop::failed(format!("{}: no such folder", project.display())))?;
+        return Ok(real.join(".claude/settings.json"));
     }
     if !order.user {
         return Err(Stop::usage("say where: --project DIR or --user"));

@@ -134,9 +134,16 @@ pub fn new_enough<V: Vendor>(oldest: &str, why: &str) -> Result<String, Stop> {
     }
 }
 
-/// A path made absolute, against the working folder.
+/// A path made absolute, its folder by the name that it really has. A link that is the file
+/// itself stays one: what it leads to may change from step to step.
 pub fn absolute(path: &Path) -> Result<PathBuf, Stop> {
-    std::path::absolute(path).map_err(|error| Stop::failed(format!("{}: {}", path.display(), host::words(error))))
+    let whole = std::path::absolute(path)
+        .map_err(|error| Stop::failed(format!("{}: {}", path.display(), host::words(error))))?;
+    let real = whole.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
+    Ok(match (real, whole.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => std::fs::canonicalize(&whole).unwrap_or(whole),
+    })
 }
 
 /// A path that can stand in JSON and TOML.

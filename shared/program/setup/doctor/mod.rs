@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::Order;
 use super::line::absolute;
-use crate::host;
+use crate::host::{self, Setup};
 use crate::program::{End, Stop};
 use crate::seal;
 use crate::setup::place;
@@ -66,6 +66,8 @@ fn line_in_order<V: Vendor>(report: &mut Report, line: &Registration, terms: &Te
     report.line = Some(line.shell_words());
     program::<V>(report, Path::new(&line.program));
     frame(report, terms);
+    let told = Setup::take(line.arguments.iter().map(Into::into), &|name| std::env::var_os(name));
+    report.why.extend(told.mistake.map(|mistake| format!("{mistake}; every call is denied when started from here")));
     let files = [("program", Some(&line.program)), ("frame", Some(&terms.frame)), ("audit", terms.audit.as_ref())];
     for (what, file) in files {
         let Some(file) = file.map(Path::new).filter(|file| file.exists()) else { continue };
