@@ -22,7 +22,7 @@ fn rows(vendor: &str) -> Vec<Row> {
         .into_iter()
         .map(|[payload, frame, policy, answer, says]| Row {
             payload: fixture(format!("payloads/{vendor}/{payload}.json")),
-            frame: fixture(format!("frames/{frame}.json")),
+            frame: fixture(format!("{frame}.json")),
             policy,
             answer,
             says,
