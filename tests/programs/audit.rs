@@ -1,5 +1,6 @@
 //! The audit: one line a decision, whole, and nowhere it could do harm.
 
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -137,18 +138,16 @@ fn a_line_that_a_crash_cut_short_is_not_glued_to() {
 fn a_hundred_hooks_at_once_lose_no_line_and_mix_none() {
     let scratch = Scratch::new();
     let audit = scratch.file("audit.jsonl", "{}\n{\"torn\":");
-    std::thread::scope(|scope| {
-        for thread in 0..10 {
-            let audit = &audit;
-            scope.spawn(move || {
-                for turn in 0..10 {
-                    let mut payload = call(CLAUDE, &format!("mcp__s__{}", "t".repeat(500)), json!({}));
-                    payload["tool_use_id"] = format!("{thread}-{turn}").into();
-                    fire(CLAUDE, audit, &payload).denial();
-                }
-            });
-        }
-    });
+    // all of them wait for their call before any gets one
+    let mut hooks: Vec<std::process::Child> = (0..100).map(|_| hook(CLAUDE, &audit).command.spawn().unwrap()).collect();
+    for (n, child) in hooks.iter_mut().enumerate() {
+        let mut payload = call(CLAUDE, &format!("mcp__s__{}", "t".repeat(500)), json!({}));
+        payload["tool_use_id"] = format!("call {n}").into();
+        child.stdin.take().unwrap().write_all(&bytes(&payload)).unwrap();
+    }
+    for child in hooks {
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(2));
+    }
     let text = fs_err::read_to_string(&audit).unwrap();
     let mut calls: Vec<String> = text
         .lines()
@@ -156,8 +155,7 @@ fn a_hundred_hooks_at_once_lose_no_line_and_mix_none() {
         .filter_map(|line| Some(line["call_id"].as_str()?.to_string()))
         .collect();
     calls.sort();
-    let mut wanted: Vec<String> =
-        (0..10).flat_map(|thread| (0..10).map(move |turn| format!("{thread}-{turn}"))).collect();
+    let mut wanted: Vec<String> = (0..100).map(|n| format!("call {n}")).collect();
     wanted.sort();
     assert_eq!(calls, wanted);
     // the stump, and at most a blank line for each that saw it

@@ -167,3 +167,28 @@ fn a_file_that_cannot_be_read_is_another_thing_than_a_document_that_is_refused()
         assert_eq!((answer.code, answer.stderr), (2, format!("mh-frame-seal: {file}: unreadable: {why}\n")));
     }
 }
+
+#[test]
+fn refusals_come_in_their_fixed_order() {
+    // a document with every fault at once, mended one by one
+    let golden = fs_err::read_to_string(fixture("golden/frame.json")).unwrap();
+    let mut document = golden.replace("metaharness.frame/1", "metaharness.frame/2");
+    document = document.replace("\"next\": []", "\"next\": null").replace("\"index\": 2", "\"index\": 3");
+    document.push('x');
+    let other = "0".repeat(64);
+    let says = |document: &str| {
+        let answer = Run::of("mh-frame-verify").args(["-", "--digest", &other]).stdin(document).answer();
+        answer.stdout.strip_prefix("-: REFUSED ").unwrap().split(": ").next().unwrap().to_string()
+    };
+    let padded = format!("{document}{}", " ".repeat(16 * 1024 * 1024 - document.len()));
+    assert_eq!(says(&padded), "not json");
+    assert_eq!(says(&document), "not json");
+    document.pop();
+    assert_eq!(says(&document), "untagged");
+    document = document.replace("metaharness.frame/2", "metaharness.frame/1");
+    assert_eq!(says(&document), "misshapen");
+    document = document.replace("\"next\": null", "\"next\": []");
+    assert_eq!(says(&document), "edited");
+    assert_eq!(says(&document.replace(GOLDEN, "")), "never sealed");
+    assert_eq!(says(&golden), "pinned");
+}

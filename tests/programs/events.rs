@@ -299,6 +299,23 @@ fn a_payload_that_cannot_be_relied_on_is_a_denial_that_names_the_fault() {
 }
 
 #[test]
+fn of_several_faults_the_first_in_order_is_told() {
+    for vendor in VENDORS {
+        let says = |run: Run, why: &str| {
+            let reason = run.answer().denial();
+            assert!(reason.starts_with(&format!("mh-hook-{vendor}: {why}")), "{reason}");
+        };
+        let bad = || Run::hook(vendor).stdin("{");
+        says(bad().frame("/nonexistent/f").args(["--nonsense"]), "there is no flag --nonsense; ");
+        says(bad().frame("/nonexistent/f"), "the frame /nonexistent/f is refused: unreadable: ");
+        says(bad().frame(golden()), "the payload is not one JSON object: ");
+        let other = if vendor == CLAUDE { CODEX } else { CLAUDE };
+        let run = Run::hook(vendor).stdin(bytes(&call(other, "Nonsense", json!({}))));
+        says(run.frame(golden()), "the payload is ");
+    }
+}
+
+#[test]
 fn fields_that_a_vendor_adds_or_lacked_change_nothing() {
     for vendor in VENDORS {
         let mut payload = call(vendor, "Bash", json!({ "command": "true" }));

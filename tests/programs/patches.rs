@@ -76,6 +76,9 @@ fn a_header_that_is_not_known_is_named() {
         ("*** Add File", "Add File"),
         ("*** Update File: a\n*** Moved to: b", "Moved to: b"),
         ("*** Chmod: \u{430}", "Chmod: \\u{430}"),
+        // the vendor takes a second blank for the first character of the name
+        ("*** Add File:  a", "Add File:  a"),
+        ("*** Update File: \ta", "Update File: \\ta"),
     ] {
         let wanted = format!("has the patch header `{shown}`, of which it is not known what it changes");
         assert_eq!(says(&["file.edit", "file.write"], patch(header)), Some(wanted));

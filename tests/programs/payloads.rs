@@ -22,7 +22,7 @@ fn rows(vendor: &str) -> Vec<Row> {
         .into_iter()
         .map(|[payload, frame, policy, answer, says]| Row {
             payload: fixture(format!("payloads/{vendor}/{payload}.json")),
-            frame: fixture(format!("frames/{frame}.json")),
+            frame: fixture(format!("{frame}.json")),
             policy,
             answer,
             says,
@@ -167,6 +167,30 @@ fn an_explanation_is_for_people_and_changes_nothing() {
         "{}",
         answer.stdout
     );
+}
+
+#[test]
+fn an_explanation_goes_by_the_folder_and_the_pin_that_it_is_told() {
+    let scratch = Scratch::new();
+    let frame =
+        scratch.frame("f.json", &["--admit", "file.read", "--scope", "src/**", "file.read", "--scope", "**", "none"]);
+    let payload = scratch.file(
+        "payload.json",
+        bytes(&crate::common::call(CLAUDE, "Read", serde_json::json!({ "file_path": "/nonexistent/project/src/a" }))),
+    );
+    let explain = |args: &[&str]| {
+        let own = [frame.to_str().unwrap(), "--explain", CLAUDE, "--payload", payload.to_str().unwrap()];
+        run("mh-frame-verify", [&own[..], args].concat())
+    };
+    assert_eq!(explain(&[]).code, 0, "the payload's own folder");
+    assert_eq!(explain(&["--project", "/nonexistent/project"]).code, 0);
+    let answer = explain(&["--project", "/nonexistent"]);
+    assert_eq!(answer.code, 1);
+    let reason =
+        "reason: Read needs file.read on /nonexistent/project/src/a, which path rule 2 (file:**) does not admit";
+    assert!(answer.stdout.contains(reason), "{}", answer.stdout);
+    let answer = explain(&["--digest", &"0".repeat(64)]);
+    assert!(answer.code == 1 && answer.stdout.contains(" is refused: pinned: "), "{answer:?}");
 }
 
 /// Codex's own schema of what it sends (`input`) or takes (`output`) at an event, if it has one.

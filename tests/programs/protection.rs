@@ -208,6 +208,37 @@ fn the_configuration_of_codex_and_the_shell_before_it() {
 }
 
 #[test]
+fn a_configuration_that_is_kept_in_another_folder_is_held_at_both_ends() {
+    // as people do who keep their dot files in a repository
+    let case = Case::new();
+    let home = case.scratch.path("home");
+    for (vendor, folder, file, what) in
+        [(CLAUDE, ".claude", "settings.json", CLAUDE_S), (CODEX, ".codex", "config.toml", CODEX_S)]
+    {
+        let kept = case.scratch.file(&format!("home/project/dots/{vendor}-file"), "");
+        case.scratch.folder(&format!("home/{folder}"));
+        symlink(&kept, home.join(folder).join(file)).unwrap();
+        case.denied(vendor, home.join(folder).join(file), what);
+        case.denied(vendor, &kept, what);
+        fs_err::remove_dir_all(home.join(folder)).unwrap();
+        let kept = case.scratch.folder(&format!("home/project/dots/{vendor}"));
+        symlink(&kept, home.join(folder)).unwrap();
+        case.denied(vendor, home.join(folder).join("any"), what);
+        case.denied(vendor, kept.join(file), what);
+    }
+    // the link itself is taken away by a patch, not what it leads to
+    let link = home.join(".zshenv");
+    let kept = case.scratch.file("home/project/dots/zshenv", "");
+    symlink(&kept, &link).unwrap();
+    for path in [&link, &kept] {
+        let body = patch(&format!("Delete File: {}", path.display()));
+        let payload = bytes(&call(CODEX, "apply_patch", json!({ "command": body })));
+        let reason = case.hook(CODEX).stdin(payload).answer().denial();
+        assert!(reason.contains(&format!("which is {ZSH}: ")), "{reason}");
+    }
+}
+
+#[test]
 fn every_tool_that_writes_is_held_and_none_that_reads() {
     let case = Case::new();
     let frame = case.frame.to_str().unwrap();

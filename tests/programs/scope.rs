@@ -190,6 +190,26 @@ fn every_file_of_a_patch_is_judged_alone() {
 }
 
 #[test]
+fn a_link_that_is_deleted_or_moved_is_judged_where_it_stands() {
+    let case = Case::new(&[("src/**", "file.edit,file.write"), ("**", "none")]);
+    case.scratch.file("project/src/real", "");
+    case.scratch.file("project/top", "");
+    symlink("src/real", case.project.join("into")).unwrap();
+    symlink("../top", case.project.join("src/out")).unwrap();
+    let patch = |body: &str| {
+        case.says(CODEX, "apply_patch", json!({ "command": format!("*** Begin Patch\n{body}\n*** End Patch") }))
+    };
+    // the link goes, what it leads to stays
+    assert_eq!(patch("*** Delete File: into"), refused("file.write", "into", 2, "**"));
+    assert_eq!(patch("*** Delete File: src/out"), None);
+    // writing through it changes what it leads to
+    assert_eq!(patch("*** Update File: into"), None);
+    assert_eq!(patch("*** Update File: src/out"), refused("file.edit", "src/out", 2, "**"));
+    assert_eq!(patch("*** Add File: src/out"), refused("file.write", "src/out", 2, "**"));
+    assert_eq!(patch("*** Update File: into\n*** Move to: src/b"), refused("file.write", "into", 2, "**"));
+}
+
+#[test]
 fn a_search_is_judged_by_the_folder_that_it_looks_in() {
     let case = Case::new(&[("src/**", "dir.list,search"), ("**", "none")]);
     let says = |tool: &str, input: Value| case.says(CLAUDE, tool, input);
