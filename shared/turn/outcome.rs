@@ -199,6 +199,15 @@ impl Turn {
                 self.unenforced.extend(ran.map(|(id, what)| missing(id, what, undecided)));
                 let unseen = rollout.unseen.iter().map(|(id, what)| missing(id, what, "no hook ever sees such a call"));
                 self.unenforced.extend(unseen);
+                let denials = judgements.iter().filter(|judgement| judgement.denies()).count();
+                if rollout.blocked > denials {
+                    self.unenforced.push(Unenforced {
+                        call_id: None,
+                        tool: "PreToolUse".into(),
+                        why: "a call was blocked by the hook's line, and no decision of the hook is in the audit"
+                            .into(),
+                    });
+                }
                 self.model_calls = Some(rollout.model_calls);
                 self.model = rollout.model.clone().or(self.model.take());
             }

@@ -61,21 +61,22 @@ fn sandbox(order: &Order) -> &str {
     }
 }
 
-/// The servers of an `mcpServers` file, as settings.
-fn servers(order: &Order) -> Result<Vec<String>, String> {
+/// The servers of an `mcpServers` file, as one setting: the path before `=` is split at every dot,
+/// quoted or not, so a name can only stand behind it.
+fn servers(order: &Order) -> Result<Option<String>, String> {
     let Some(servers) = order.mcp.as_ref().and_then(|file| file.get("mcpServers")).and_then(Value::as_object) else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
-    let mut settings = Vec::new();
+    let mut tables = Vec::new();
     for (name, server) in servers {
         let members = server.as_object().ok_or_else(|| format!("mcp server {name:?}: it is not an object"))?;
         let members = members.iter().filter(|(key, _)| *key != "type").map(|(key, value)| {
             let key = if key == "headers" { "http_headers" } else { key };
             format!("{key}={}", toml(value))
         });
-        settings.push(format!("mcp_servers.{}={{{}}}", codex::basic(name), members.collect::<Vec<_>>().join(",")));
+        tables.push(format!("{}={{{}}}", codex::basic(name), members.collect::<Vec<_>>().join(",")));
     }
-    Ok(settings)
+    Ok(Some(format!("mcp_servers={{{}}}", tables.join(","))))
 }
 
 /// A JSON value as TOML, which has no null: what is null is left out.

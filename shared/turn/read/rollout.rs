@@ -14,6 +14,8 @@ pub struct Rollout {
     pub ran: Vec<(String, String)>,
     /// Calls that ran and that no hook ever sees.
     pub unseen: Vec<(String, String)>,
+    /// How many calls the model was told are blocked by a hook, as far as that shows.
+    pub blocked: usize,
     /// How many model calls were made.
     pub model_calls: u64,
     /// The model.
@@ -75,10 +77,27 @@ pub fn read(path: &Path, into: &mut Rollout) -> std::io::Result<()> {
             (Some("token_usage_record"), _) => into.model_calls += 1,
             (Some("turn_context"), _) => into.model = text(&record, "/payload/model").map(String::from),
             (_, Some("item_completed")) => item(&record, into),
+            (_, Some("function_call_output" | "custom_tool_call_output")) => into.blocked += blocked(&record),
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Whether the output of a call is what the vendor says of one that a hook blocked: all of it, or
+/// the error that ended a script of several.
+fn blocked(record: &Value) -> usize {
+    let said = |text: &str| {
+        let text = text.rsplit("Script error:\n").next().unwrap_or(text);
+        ["Command blocked by PreToolUse hook: ", "Tool call blocked by PreToolUse hook: "]
+            .iter()
+            .any(|words| text.starts_with(words))
+    };
+    match record.pointer("/payload/output") {
+        Some(Value::String(output)) => usize::from(said(output)),
+        Some(Value::Array(parts)) => usize::from(parts.iter().filter_map(|part| text(part, "/text")).any(said)),
+        _ => 0,
+    }
 }
 
 fn item(record: &Value, into: &mut Rollout) {
