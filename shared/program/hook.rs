@@ -14,7 +14,7 @@ use crate::decide::{self, Asks, Call, Decision, Need, Policy, REASON_LIMIT, Targ
 use crate::frame::shown;
 use crate::host::{self, Decided, Decider, Exit, Folders, Input, Record, Setup};
 use crate::seal::{self, VerifiedFrame};
-use crate::vendor::{Environment, Event, Payload, Place, Protected, RawAsks, Vendor, Verdict, Wire};
+use crate::vendor::{Environment, Event, LONGEST, Payload, Place, Protected, RawAsks, Vendor, Verdict, Wire};
 
 /// What is left for the answer when the deadline has passed: the entries' own limit lies above it.
 const LAST_WORD: Duration = Duration::from_secs(2);
@@ -295,6 +295,10 @@ pub(super) fn finish<V: Vendor>(
         RawAsks::Conversation => return Call { tool: tool.into(), tampers: None, asks: Asks::Conversation },
         RawAsks::Nothing(why) => return Call { tool: tool.into(), tampers: None, asks: Asks::Nothing(why) },
     };
+    if needs.iter().filter_map(|need| need.path.as_ref()).any(|path| path.written.len() > LONGEST) {
+        let why = format!("has a path of more than {LONGEST} bytes, which no file has");
+        return Call { tool: tool.into(), tampers: None, asks: Asks::Nothing(why) };
+    }
     let writes = setup.self_protect && needs.iter().any(|need| need.writes() && need.path.is_some());
     let scoped = !frame.frame().scope.is_empty();
     let folders = match writes || (scoped && needs.iter().any(|need| need.path.is_some())) {

@@ -8,7 +8,7 @@ mod payload;
 mod table;
 
 pub use advice::advice;
-pub use payload::{Input, Keys, Payload};
+pub use payload::{Input, Keys, LONGEST, Payload};
 pub use table::{Class, Table, Tool};
 
 use std::ffi::OsString;
