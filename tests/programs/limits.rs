@@ -189,10 +189,9 @@ fn a_name_that_can_be_read_in_millions_of_ways_is_denied_and_costs_no_memory() {
             let tool = format!("mcp__{name}");
             let payload = bytes(&call(vendor, &tool, json!({})));
             let reason = Run::hook(vendor).frame(fixture("golden/frame.json")).stdin(payload).answer().denial();
-            assert!(reason.starts_with(&tool[..100]) && reason.len() <= 1_000, "{reason}");
+            let why =
+                format!("{}... has a name of more than 1000 bytes, which no mcp tool has (step 2, ", &tool[..107]);
+            assert!(reason.starts_with(&why), "{reason}");
         }
-        let name = format!("mcp__{}__t", "s".repeat(900));
-        let reason = says(vendor, &name, json!({})).unwrap();
-        assert!(reason.starts_with("mcp__sss"), "{reason}");
     }
 }
