@@ -6,9 +6,6 @@
 use crate::frame::Operation::{FileEdit, FileWrite};
 use crate::vendor::{Payload, RawAsks, RawNeed};
 
-/// The most operations of one patch: each is judged by itself, and looks at the disk to that end.
-const MANY: usize = 2_000;
-
 /// The operations that a patch needs: `file.write` for an added and for a deleted file,
 /// `file.edit` for an updated one, both for both ends of a move. A text that names no file changes
 /// none; it needs both all the same.
@@ -44,9 +41,6 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
                 ));
             }
         }
-    }
-    if needs.len() > MANY {
-        return RawAsks::Nothing(format!("changes more files at once than are looked at ({MANY} operations)"));
     }
     if needs.is_empty() {
         needs = vec![RawNeed::of(FileEdit), RawNeed::of(FileWrite)];
