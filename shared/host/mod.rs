@@ -14,7 +14,7 @@ pub use audit::{Decided, Record, append};
 pub use beside::{Written, write_beside};
 pub use decider::{Decider, Unanswered};
 pub use file::{read_bounded, words};
-pub use input::{Input, MAX_PAYLOAD, read_stdin};
+pub use input::{Input, MAX_PAYLOAD, read_stdin, wait};
 pub use output::{deliver, say, tell};
 pub use paths::{Folders, guarded, resolve};
 pub use setup::{DEADLINE, Setup};

@@ -1,6 +1,7 @@
 //! The programs: arguments in, exit code out. `bins/` only starts them.
 
 mod consult;
+mod governed;
 mod hook;
 mod new;
 mod seal;
@@ -8,6 +9,7 @@ mod setup;
 mod verify;
 
 pub use consult::Embedder;
+pub use governed::run as turn;
 pub use hook::{Judged, Surroundings, hook, judge};
 pub use seal::seal;
 pub use setup::setup;

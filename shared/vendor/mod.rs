@@ -17,6 +17,10 @@ use std::path::{Path, PathBuf};
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
 
+/// How the id of a call begins that only `mh-setup doctor` makes: an audit tells it from an agent's
+/// by that. What is fired names no decider, so none is ever asked about one.
+pub const DOCTOR_CALL: &str = "mh-doctor-";
+
 /// Looks a variable of the environment up.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 

@@ -5,7 +5,7 @@ mod answer;
 mod entry;
 mod table;
 
-pub use entry::settings;
+pub use entry::{EVENTS, Form, SHELL_END, group, managed, settings};
 
 use std::path::{Path, PathBuf};
 

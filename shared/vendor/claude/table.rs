@@ -101,7 +101,10 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
             folder = format!("{folder}/{literal}");
         }
     }
-    RawAsks::Needs(vec![RawNeed { path: Some(RawPath { written: folder, kind: PathKind::Folder }), ..RawNeed::of(operation) }])
+    RawAsks::Needs(vec![RawNeed {
+        path: Some(RawPath { written: folder, kind: PathKind::Folder }),
+        ..RawNeed::of(operation)
+    }])
 }
 
 /// Runs a command in the background, or opens a web socket.

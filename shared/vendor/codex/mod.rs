@@ -6,7 +6,9 @@ mod entry;
 mod patch;
 mod table;
 
-pub use entry::{command, config, trusted_hash};
+pub use entry::{
+    EVENTS, FEATURES, basic, command, config, group, hook_words, managed, session, trust, trust_key, trusted_hash,
+};
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,9 @@ use crate::frame::mcp;
 /// What the entry sets as `additionalContextLimit`, in tokens: above 2,500 the vendor cuts a
 /// context in its middle unless the entry says otherwise.
 pub const CONTEXT_TOKENS: u32 = 12_000;
+
+/// The oldest release that was measured. None fails closed by itself: the entry's line does.
+pub const MEASURED_FROM: &str = "0.171.0";
 
 /// Codex.
 pub struct Codex;

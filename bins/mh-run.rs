@@ -1,0 +1,7 @@
+//! Runs one governed turn of a vendor's program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    metaharness::program::turn(std::env::args_os().skip(1))
+}

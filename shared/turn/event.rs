@@ -1,0 +1,102 @@
+//! What a turn tells, in no vendor's words.
+
+use serde_json::Value;
+
+/// One thing that happened. The names are those of `metaharness.event/1`, of which the lines are
+/// to be a projection.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// `session.started`
+    Started {
+        /// The vendor's id of the session.
+        session: Option<String>,
+        /// The model that the vendor resolved to.
+        model: Option<String>,
+    },
+    /// `text`: a response of the model, whole.
+    Text {
+        /// The words.
+        text: String,
+        /// The vendor's id of the model call it came from.
+        request: Option<String>,
+    },
+    /// `thinking`
+    Thinking {
+        /// The words.
+        text: String,
+    },
+    /// `tool.requested`
+    Requested {
+        /// The vendor's id of the call, the one that the hook saw where `hooked` says so.
+        call_id: String,
+        /// The tool, as the vendor names it.
+        tool: String,
+        /// Its input.
+        input: Value,
+        /// Whether it is a sub-agent's.
+        nested: bool,
+    },
+    /// `tool.result`
+    Result {
+        /// Which call it belongs to.
+        call_id: String,
+        /// Whether the vendor calls it a failure.
+        failed: bool,
+        /// What the model was told.
+        content: String,
+        /// Whether the call was run at all, as far as the record shows.
+        ran: bool,
+    },
+    /// A model call was made.
+    ModelCall {
+        /// The vendor's id of it.
+        request: String,
+    },
+    /// A hook of ours did not do its work, as the vendor has it.
+    HookFailed {
+        /// Which hook.
+        hook: String,
+        /// What the vendor says.
+        why: String,
+    },
+    /// `warning`, and other notices of the vendor.
+    Notice {
+        /// The words.
+        text: String,
+    },
+    /// `session.ended`: the terminal record.
+    Ended {
+        /// Whether the vendor calls the turn a failure.
+        failed: bool,
+        /// The final answer, where the record has one of its own.
+        answer: Option<String>,
+        /// The vendor's words for a failure.
+        error: Option<String>,
+        /// Whether the reply stopped at the output cap.
+        truncated: bool,
+        /// Whether no request was made because a hook stopped the prompt.
+        blocked: bool,
+        /// Calls that the vendor's own permissions refused: id, tool, input.
+        denials: Vec<(String, String, Value)>,
+        /// The figures.
+        figures: Figures,
+    },
+    /// `opaque`: a record that this reader has no word for.
+    Opaque {
+        /// The vendor's type of it.
+        kind: String,
+    },
+}
+
+/// What a turn used. What is not known is `None`, never 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Tokens in.
+    pub input: Option<u64>,
+    /// Tokens out.
+    pub output: Option<u64>,
+    /// Tokens in that came from the vendor's cache.
+    pub cached: Option<u64>,
+    /// Tokens out that were reasoning.
+    pub reasoning: Option<u64>,
+}

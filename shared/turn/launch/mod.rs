@@ -1,0 +1,191 @@
+//! The strongest launch that was measured, of either vendor: nothing is written into the user's
+//! files, and nothing that could take the hook away is passed on.
+
+mod claude;
+mod codex;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{Kind, PrivateRoom};
+use crate::decide::Policy;
+use crate::host::words;
+use crate::seal::VerifiedFrame;
+use crate::vendor::Registration;
+
+/// What is to be launched.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// Whose program.
+    pub kind: Kind,
+    /// The program.
+    pub program: PathBuf,
+    /// The hook program.
+    pub hook: String,
+    /// The frame in force, and where it lies.
+    pub frame: Option<(String, VerifiedFrame)>,
+    /// What an admitted call is answered with.
+    pub policy: Policy,
+    /// Where the decisions go.
+    pub audit: String,
+    /// Who is asked about admitted calls.
+    pub decider: Option<String>,
+    /// The prompt.
+    pub prompt: String,
+    /// The model.
+    pub model: Option<String>,
+    /// The folder that the turn works in.
+    pub cwd: PathBuf,
+    /// A scratch home and a cleared environment.
+    pub hermetic: bool,
+    /// Which credentials go along into that.
+    pub credentials: Credentials,
+    /// Variables that go along besides.
+    pub carried: Vec<OsString>,
+    /// The MCP servers, as a file has them.
+    pub mcp: Option<serde_json::Value>,
+    /// The schema that the answer is held to by the vendor: its file and its text.
+    pub schema: Option<(PathBuf, String)>,
+    /// Codex's sandbox.
+    pub sandbox: Option<String>,
+    /// The project's instructions, for a vendor whose isolation drops them.
+    pub instructions: Option<String>,
+    /// Options for the vendor, already held to the list.
+    pub options: Vec<String>,
+}
+
+/// Which credentials go along where the environment is cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credentials {
+    /// The vendor's own file of them, and its variables.
+    Inherit,
+    /// A key in a variable.
+    ApiKey,
+    /// None.
+    None,
+}
+
+impl Credentials {
+    /// The credentials of this word.
+    pub fn from_word(word: &str) -> Option<Credentials> {
+        match word {
+            "inherit" => Some(Credentials::Inherit),
+            "api-key" => Some(Credentials::ApiKey),
+            "none" => Some(Credentials::None),
+            _ => None,
+        }
+    }
+}
+
+/// A launch, ready to run.
+#[derive(Debug, Clone, Default)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Whether the environment is cleared first.
+    pub clear: bool,
+    /// Variables that are taken out.
+    pub removed: Vec<OsString>,
+    /// Variables that are set.
+    pub set: Vec<(OsString, OsString)>,
+    /// The folder it starts in.
+    pub cwd: PathBuf,
+    /// What it reads from standard input: a list of processes shows no prompt then, and none is
+    /// too long.
+    pub prompt: String,
+    /// The folder in which the vendor keeps its records.
+    pub home: PathBuf,
+}
+
+/// What goes along into a cleared environment, besides credentials: how to find programs, how to
+/// write text, how to reach the network.
+const STATED: [&str; 19] = [
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TERM",
+    "TZ",
+    "TMPDIR",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+/// Make the launch. What it needs on disk goes into the run's own folder.
+///
+/// # Errors
+/// What could not be prepared.
+pub fn launch(order: &Order, room: &PrivateRoom) -> Result<Launch, String> {
+    let mut launch = Launch {
+        program: order.program.clone(),
+        clear: order.hermetic,
+        cwd: order.cwd.clone(),
+        prompt: order.prompt.clone(),
+        ..Launch::default()
+    };
+    // the entries carry every setting; a variable that says otherwise would be a mistake
+    launch.removed = std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_str().is_some_and(|name| name.starts_with("MH_")))
+        .collect();
+    if order.hermetic {
+        let names = STATED.iter().map(OsString::from).chain(order.carried.iter().cloned());
+        launch.set.extend(names.filter_map(|name| std::env::var_os(&name).map(|value| (name, value))));
+        let home = room.folder("home").map_err(words)?;
+        launch.set.push(("HOME".into(), home.into()));
+    }
+    match order.kind {
+        Kind::Claude => claude::prepare(order, room, &mut launch)?,
+        Kind::Codex => codex::prepare(order, room, &mut launch)?,
+    }
+    Ok(launch)
+}
+
+impl Order {
+    /// The hook's command line.
+    fn registration(&self) -> Registration {
+        let mut arguments: Vec<String> = Vec::new();
+        if let Some((path, frame)) = &self.frame {
+            arguments.extend(["--frame".into(), path.clone(), "--digest".into(), frame.digest().to_string()]);
+        }
+        arguments.extend(["--policy".into(), self.policy.word().into(), "--audit".into(), self.audit.clone()]);
+        if let Some(decider) = &self.decider {
+            arguments.extend(["--decider".into(), decider.clone()]);
+        }
+        Registration { program: self.hook.clone(), arguments }
+    }
+
+    /// Copy the vendor's file of credentials into a scratch folder, and its variables.
+    fn carry(&self, launch: &mut Launch, file: (PathBuf, PathBuf), keys: &[&str], more: &[&str]) -> Result<(), String> {
+        let names: Vec<&str> = match self.credentials {
+            Credentials::Inherit => keys.iter().chain(more).copied().collect(),
+            Credentials::ApiKey => keys.to_vec(),
+            Credentials::None => Vec::new(),
+        };
+        launch.set.extend(names.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?))));
+        let (from, to) = file;
+        if self.credentials == Credentials::Inherit && from.is_file() {
+            fs_err::copy(from, to).map_err(words)?;
+        }
+        Ok(())
+    }
+}
+
+/// The vendor's folder that a variable names, or this one in the user's home.
+fn vendor_folder(variable: &str, name: &str) -> PathBuf {
+    let told = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    told.or_else(|| home.map(|home| home.join(name))).unwrap_or_else(|| Path::new("/").join(name))
+}

@@ -1,0 +1,56 @@
+//! One governed turn of a vendor's program: how it is launched, what its stream tells, how it
+//! ends, and what a script is told of it.
+//!
+//! There is one stream of [`Event`]s; what is printed is a projection of the [`Turn`] that they
+//! add up to. The exit code is decided from the vendor's own terminal record and the audit, never
+//! passed on from the child.
+
+mod audit;
+mod descendants;
+mod drive;
+mod event;
+mod handoff;
+mod launch;
+mod outcome;
+mod output;
+mod program;
+mod read;
+mod room;
+mod shadow;
+
+pub use audit::{Judgement, read as judgements};
+pub use descendants::{adopt, end_all};
+pub use drive::{Drive, Ending, Stopped};
+pub use event::{Event, Figures};
+pub use handoff::{Owed, Promise};
+pub use launch::{Credentials, Launch, Order, launch};
+pub use outcome::{Call, Outcome, Turn, Unenforced};
+pub use output::{Frame as Printed, json, text};
+pub use program::{Version, find};
+pub use read::{Reader, rollout};
+pub use room::PrivateRoom;
+pub use shadow::{dropped, layers, options};
+
+/// Whose program runs the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+}
+
+impl Kind {
+    /// The word for it, which is its program's name too.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Claude => "claude",
+            Kind::Codex => "codex",
+        }
+    }
+
+    /// The vendor of this word.
+    pub fn from_word(word: &str) -> Option<Kind> {
+        [Kind::Claude, Kind::Codex].into_iter().find(|kind| kind.word() == word)
+    }
+}

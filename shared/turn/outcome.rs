@@ -1,0 +1,304 @@
+//! What a turn came to: the events, the audit and the end of the process, added up.
+
+use super::{Ending, Event, Figures, Judgement, Kind, Promise, Stopped, rollout::Rollout};
+
+/// A call of the turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Call {
+    /// The vendor's id.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its input.
+    pub input: serde_json::Value,
+    /// Whether it is a sub-agent's.
+    pub nested: bool,
+    /// Whether there is a result.
+    pub over: bool,
+    /// Whether it failed.
+    pub failed: bool,
+    /// Whether it ran, as far as the record shows.
+    pub ran: bool,
+    /// Whether the vendor did not offer the tool, which the launch sees to where a frame does not
+    /// admit it.
+    pub withheld: bool,
+}
+
+impl Call {
+    /// The call in a few words.
+    pub fn summary(&self) -> String {
+        summary(&self.input)
+    }
+}
+
+/// An input in a few words: what most tools are about, else all of it.
+fn summary(input: &serde_json::Value) -> String {
+    let about = ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"];
+    let word = about.iter().find_map(|key| input.get(key).and_then(serde_json::Value::as_str));
+    let text = word.map_or_else(|| input.to_string(), String::from);
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(200) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+        None => line.into(),
+    }
+}
+
+/// The terminal record.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Terminal {
+    failed: bool,
+    error: Option<String>,
+    truncated: bool,
+    blocked: bool,
+}
+
+/// A call without the decision that it must have had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unenforced {
+    /// The call's id, where it has one.
+    pub call_id: Option<String>,
+    /// What it is.
+    pub tool: String,
+    /// What was missing.
+    pub why: String,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It answered.
+    Completed,
+    /// It answered, and some call failed or was refused on the way.
+    ToolFailed,
+    /// The reply stopped at the output cap.
+    Truncated,
+    /// A hook stopped the prompt.
+    PromptBlocked,
+    /// The model, or its service, failed.
+    ModelFailed,
+    /// A signal stopped it.
+    Interrupted,
+    /// Its time was up.
+    TimedOut,
+    /// The vendor ended without saying how it went.
+    NoTerminalRecord,
+    /// A call ran without the decision that it must have had.
+    Unenforced,
+    /// It answered, and what the step owes is not there.
+    HandoffMissing,
+}
+
+impl Outcome {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::ToolFailed => "tool_failed",
+            Outcome::Truncated => "truncated",
+            Outcome::PromptBlocked => "prompt_blocked",
+            Outcome::ModelFailed => "model_failed",
+            Outcome::Interrupted => "interrupted",
+            Outcome::TimedOut => "timed_out",
+            Outcome::NoTerminalRecord => "no_terminal_record",
+            Outcome::Unenforced => "unenforced",
+            Outcome::HandoffMissing => "handoff_missing",
+        }
+    }
+
+    /// Whether the turn answered.
+    pub fn answered(self) -> bool {
+        matches!(self, Outcome::Completed | Outcome::ToolFailed)
+    }
+}
+
+/// A turn.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// The vendor's session.
+    pub session: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The calls, in order.
+    pub calls: Vec<Call>,
+    /// Model calls, where they can be counted.
+    pub model_calls: Option<u64>,
+    /// What was used.
+    pub figures: Figures,
+    /// What the vendor's own permissions refused: tool and summary.
+    pub denied: Vec<(String, String)>,
+    /// What the hooks denied.
+    pub refused: Vec<Judgement>,
+    /// Calls without the decision they must have had.
+    pub unenforced: Vec<Unenforced>,
+    answer: Option<String>,
+    last_text: String,
+    denials: Vec<(String, String, serde_json::Value)>,
+    terminal: Option<Terminal>,
+    blocked_prompt: Option<String>,
+}
+
+impl Turn {
+    /// Add an event.
+    pub fn hear(&mut self, event: Event) {
+        match event {
+            Event::Started { session, model } => {
+                self.session = session.or(self.session.take());
+                self.model = model.or(self.model.take());
+            }
+            Event::Text { text, .. } => self.last_text = text,
+            Event::ModelCall { .. } => self.model_calls = Some(self.model_calls.unwrap_or(0) + 1),
+            Event::Requested { call_id, tool, input, nested } => {
+                if !self.calls.iter().any(|call| call.id == call_id) {
+                    self.calls.push(Call { id: call_id, tool, input, nested, ..Call::default() });
+                }
+            }
+            Event::Result { call_id, failed, ran, content } => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == call_id) {
+                    (call.over, call.failed, call.ran) = (true, failed, ran);
+                    call.withheld = !ran && content.contains("is disabled for this session");
+                }
+            }
+            Event::HookFailed { hook, why } => {
+                self.unenforced.push(Unenforced { call_id: None, tool: hook, why });
+            }
+            Event::Ended { failed, answer, error, truncated, blocked, denials, figures } => {
+                self.terminal = Some(Terminal { failed, error, truncated, blocked });
+                (self.answer, self.denials, self.figures) = (answer, denials, figures);
+            }
+            Event::Thinking { .. } | Event::Notice { .. } | Event::Opaque { .. } => {}
+        }
+    }
+
+    /// Whether a call of a tool is under way.
+    pub fn in_call(&self) -> bool {
+        self.calls.iter().any(|call| !call.over)
+    }
+
+    /// The model's last answer.
+    pub fn answer(&self) -> &str {
+        self.answer.as_deref().unwrap_or(&self.last_text)
+    }
+
+    /// Hold the turn to the decisions of the hooks. Claude's stream has the ids that its hook saw;
+    /// Codex's are in its rollout.
+    pub fn audit(&mut self, kind: Kind, judgements: &[Judgement], rollout: Option<&Rollout>) {
+        let decided = |id: &str| judgements.iter().any(|judgement| judgement.call_id.as_deref() == Some(id));
+        let missing = |id: &str, tool: &str, why: &str| Unenforced {
+            call_id: Some(id.into()),
+            tool: tool.into(),
+            why: why.into(),
+        };
+        let undecided = "it ran, and no decision of the hook is in the audit";
+        match (kind, rollout) {
+            (Kind::Claude, _) => {
+                let ran = self.calls.iter().filter(|call| call.over && call.ran && !decided(&call.id));
+                self.unenforced.extend(ran.map(|call| missing(&call.id, &call.tool, undecided)));
+            }
+            (Kind::Codex, Some(rollout)) => {
+                let ran = rollout.ran.iter().filter(|(id, _)| !decided(id));
+                self.unenforced.extend(ran.map(|(id, what)| missing(id, what, undecided)));
+                let unseen = rollout.unseen.iter().map(|(id, what)| missing(id, what, "no hook ever sees such a call"));
+                self.unenforced.extend(unseen);
+                let denials = judgements.iter().filter(|judgement| judgement.denies()).count();
+                if rollout.blocked > denials {
+                    self.unenforced.push(Unenforced {
+                        call_id: None,
+                        tool: "PreToolUse".into(),
+                        why: "a call was blocked by the hook's line, and no decision of the hook is in the audit"
+                            .into(),
+                    });
+                }
+                self.model_calls = Some(rollout.model_calls);
+                self.model = rollout.model.clone().or(self.model.take());
+            }
+            (Kind::Codex, None) => {
+                let ran = self.calls.iter().filter(|call| call.over);
+                let unread = "the vendor's rollout could not be read, so it is not known whether the hook decided it";
+                self.unenforced.extend(ran.map(|call| missing(&call.id, &call.tool, unread)));
+            }
+        }
+        let denials = judgements.iter().filter(|judgement| judgement.denies());
+        self.blocked_prompt =
+            denials.clone().find(|denial| denial.event == "UserPromptSubmit").and_then(|denial| denial.reason.clone());
+        self.refused = denials.filter(|denial| denial.tool.is_some()).cloned().collect();
+        let withheld = self.calls.iter().filter(|call| call.withheld);
+        self.refused.extend(withheld.map(|call| Judgement {
+            call_id: Some(call.id.clone()),
+            tool: Some(call.tool.clone()),
+            decision: "deny".into(),
+            reason: Some("is not offered in this step, since the frame does not admit what it does".into()),
+            decided_by: "frame".into(),
+            ..Judgement::default()
+        }));
+        let refused = |id: &str| self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(id));
+        let own = self.denials.iter().filter(|(id, ..)| !refused(id));
+        self.denied = own.map(|(_, tool, input)| (tool.clone(), summary(input))).collect();
+    }
+
+    /// Calls that failed on the way, by tool; those that were refused or denied stand elsewhere.
+    pub fn failed_calls(&self) -> Vec<&str> {
+        let elsewhere = |call: &&Call| {
+            let refused = self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(&call.id));
+            refused || self.denials.iter().any(|(id, ..)| *id == call.id)
+        };
+        let failed = self.calls.iter().filter(|call| call.failed && !call.nested);
+        failed.filter(|call| !elsewhere(call)).map(|call| call.tool.as_str()).collect()
+    }
+
+    /// What the turn came to, and why where it did not answer.
+    pub fn outcome(&self, ending: &Ending, promise: Option<&Promise>) -> (Outcome, Option<String>) {
+        if let Some(first) = self.unenforced.first() {
+            let more = match self.unenforced.len() - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            return (Outcome::Unenforced, Some(format!("unenforced: {}: {}{more}", first.tool, first.why)));
+        }
+        let Some(terminal) = self.terminal.as_ref().filter(|terminal| !terminal.failed || ending.stopped.is_none())
+        else {
+            return self.unfinished(ending);
+        };
+        if let (Some(reason), true) = (&self.blocked_prompt, terminal.blocked) {
+            return (Outcome::PromptBlocked, Some(format!("prompt blocked: {reason}")));
+        }
+        if terminal.truncated {
+            return (Outcome::Truncated, Some("the reply stopped at the output cap".into()));
+        }
+        if terminal.failed {
+            return (Outcome::ModelFailed, terminal.error.clone());
+        }
+        if terminal.blocked {
+            return (
+                Outcome::PromptBlocked,
+                Some("prompt blocked: no request was made, and no hook of this run says why".into()),
+            );
+        }
+        if self.answer().is_empty() {
+            return (Outcome::ModelFailed, Some("the turn did not complete: the model gave no answer".into()));
+        }
+        if let Some(missing) = promise.and_then(|promise| promise.missing(self.answer())) {
+            return (Outcome::HandoffMissing, Some(missing));
+        }
+        let well = self.failed_calls().is_empty() && self.refused.is_empty() && self.denied.is_empty();
+        (if well { Outcome::Completed } else { Outcome::ToolFailed }, None)
+    }
+
+    fn unfinished(&self, ending: &Ending) -> (Outcome, Option<String>) {
+        match &ending.stopped {
+            Some(Stopped::Time) => (Outcome::TimedOut, Some("the turn did not complete in its time".into())),
+            Some(Stopped::Signal(signal)) if self.in_call() => {
+                (Outcome::Interrupted, Some(format!("interrupted by {signal} during a tool call")))
+            }
+            Some(Stopped::Signal(signal)) => {
+                (Outcome::ModelFailed, Some(format!("interrupted: {signal} came during the model call")))
+            }
+            None => {
+                let code = ending.status.and_then(|status| status.code());
+                let how = code.map_or("without an exit code".into(), |code| format!("with exit code {code}"));
+                let last = ending.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+                let last = if last.is_empty() { String::new() } else { format!(": {last}") };
+                (Outcome::NoTerminalRecord, Some(format!("the turn did not complete: the vendor ended {how}{last}")))
+            }
+        }
+    }
+}

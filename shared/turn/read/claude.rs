@@ -1,0 +1,136 @@
+//! Claude Code's `stream-json` (measured on 2.1.332).
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{count, list, owned, text};
+use crate::turn::{Event, Figures};
+
+/// How the result of a call begins that failed before it came to a hook or to running.
+const NEVER_RAN: &str = "<tool_use_error>";
+
+/// Reads the stream.
+#[derive(Debug, Default)]
+pub struct Claude {
+    requests: HashSet<String>,
+}
+
+impl Claude {
+    pub fn record(&mut self, record: &Value) -> Vec<Event> {
+        let kind = (text(record, "/type").unwrap_or_default(), text(record, "/subtype").unwrap_or_default());
+        match kind {
+            ("system", "init") => {
+                vec![Event::Started { session: owned(record, "/session_id"), model: owned(record, "/model") }]
+            }
+            // a hook that started and gave no verdict: missing, killed, late, or no valid answer
+            ("system", "informational") if text(record, "/tag") == Some("hook_no_verdict") => vec![Event::HookFailed {
+                hook: "a hook".into(),
+                why: text(record, "/content").unwrap_or("it gave no verdict").into(),
+            }],
+            ("system", "hook_response") => hook(record).into_iter().collect(),
+            ("assistant", _) => self.assistant(record),
+            ("user", _) => list(record, "/message/content").iter().filter_map(result).collect(),
+            ("result", subtype) => vec![ended(record, subtype)],
+            ("system", "api_retry" | "warning") => {
+                vec![Event::Notice {
+                    text: text(record, "/error").or(text(record, "/content")).unwrap_or(kind.1).into(),
+                }]
+            }
+            (kind, _) => vec![Event::Opaque { kind: kind.into() }],
+        }
+    }
+
+    fn assistant(&mut self, record: &Value) -> Vec<Event> {
+        let nested = text(record, "/parent_tool_use_id").is_some();
+        let request = owned(record, "/message/id");
+        let mut events = Vec::new();
+        if let Some(request) = &request
+            && !nested
+            && self.requests.insert(request.clone())
+        {
+            events.push(Event::ModelCall { request: request.clone() });
+        }
+        for block in list(record, "/message/content") {
+            match text(block, "/type") {
+                Some("text") if !nested => events.push(Event::Text {
+                    text: text(block, "/text").unwrap_or_default().into(),
+                    request: request.clone(),
+                }),
+                Some("thinking") if !nested => {
+                    events.push(Event::Thinking { text: text(block, "/thinking").unwrap_or_default().into() });
+                }
+                Some("tool_use") => events.push(Event::Requested {
+                    call_id: text(block, "/id").unwrap_or_default().into(),
+                    tool: text(block, "/name").unwrap_or_default().into(),
+                    input: block.get("input").cloned().unwrap_or_default(),
+                    nested,
+                }),
+                _ => {}
+            }
+        }
+        events
+    }
+}
+
+/// A hook's end, as the vendor saw it: 0 and 2 are the two that ours has.
+fn hook(record: &Value) -> Option<Event> {
+    let code = record.pointer("/exit_code").and_then(Value::as_i64);
+    let outcome = text(record, "/outcome").unwrap_or_default();
+    let well = matches!(code, Some(0 | 2)) && outcome != "cancelled";
+    (!well).then(|| Event::HookFailed {
+        hook: text(record, "/hook_name").unwrap_or("a hook").into(),
+        why: match code {
+            Some(code) => format!("it ended with exit code {code}"),
+            None => format!("it ended without an exit code ({outcome})"),
+        },
+    })
+}
+
+fn result(block: &Value) -> Option<Event> {
+    if text(block, "/type") != Some("tool_result") {
+        return None;
+    }
+    let content = match block.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => parts.iter().filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    };
+    Some(Event::Result {
+        call_id: text(block, "/tool_use_id").unwrap_or_default().into(),
+        failed: block.get("is_error").and_then(Value::as_bool).unwrap_or(false),
+        ran: !content.starts_with(NEVER_RAN),
+        content,
+    })
+}
+
+fn ended(record: &Value, subtype: &str) -> Event {
+    let failed = record.pointer("/is_error").and_then(Value::as_bool).unwrap_or(subtype != "success");
+    let structured = record.get("structured_output").filter(|value| !value.is_null()).map(Value::to_string);
+    let words = owned(record, "/result").filter(|words| !words.is_empty());
+    let errors: Vec<&str> = list(record, "/errors").iter().filter_map(Value::as_str).collect();
+    let error = match (failed, errors.is_empty()) {
+        (false, _) => None,
+        (true, false) => Some(errors.join("; ")),
+        (true, true) => words.clone().or_else(|| Some(format!("the turn ended with {subtype}"))),
+    };
+    let denials = list(record, "/permission_denials").iter().map(|denial| {
+        let word = |at| text(denial, at).unwrap_or_default().to_string();
+        (word("/tool_use_id"), word("/tool_name"), denial.get("tool_input").cloned().unwrap_or_default())
+    });
+    Event::Ended {
+        failed,
+        answer: structured.or_else(|| words.filter(|_| !failed)),
+        error,
+        truncated: text(record, "/stop_reason") == Some("max_tokens"),
+        // a prompt that a hook blocks costs no request, and is called a success
+        blocked: !failed && count(record, "/num_turns") == Some(0),
+        denials: denials.collect(),
+        figures: Figures {
+            input: count(record, "/usage/input_tokens"),
+            output: count(record, "/usage/output_tokens"),
+            cached: count(record, "/usage/cache_read_input_tokens"),
+            reasoning: count(record, "/usage/output_tokens_details/thinking_tokens"),
+        },
+    }
+}

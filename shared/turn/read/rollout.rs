@@ -1,0 +1,117 @@
+//! Codex's rollout file, which tells what really ran by the ids that the hook saw.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::text;
+
+/// What a rollout tells of a turn.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Rollout {
+    /// Calls that ran: their id and what they are.
+    pub ran: Vec<(String, String)>,
+    /// Calls that ran and that no hook ever sees.
+    pub unseen: Vec<(String, String)>,
+    /// How many calls the model was told are blocked by a hook, as far as that shows.
+    pub blocked: usize,
+    /// How many model calls were made.
+    pub model_calls: u64,
+    /// The model.
+    pub model: Option<String>,
+}
+
+/// Items that are no call (0.171.0). Any other kind has to have been put to the hook.
+const NO_CALL: [&str; 10] = [
+    "UserMessage",
+    "AgentMessage",
+    "Reasoning",
+    "Plan",
+    "TodoList",
+    "ContextCompaction",
+    "HookPrompt",
+    "Error",
+    "EnteredReviewMode",
+    "ExitedReviewMode",
+];
+
+/// The rollout files of a session below the vendor's folder: its own, and, where the same session
+/// started them, those of its sub-agents.
+pub fn files(home: &Path, session: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![home.join("sessions")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "jsonl") && belongs(&path, session) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// By its name, or by the session that its first record names.
+fn belongs(path: &Path, session: &str) -> bool {
+    if path.file_name().is_some_and(|name| name.to_string_lossy().contains(session)) {
+        return true;
+    }
+    let Ok(file) = fs_err::File::open(path) else { return false };
+    let mut first = String::new();
+    let read = BufReader::new(file).read_line(&mut first);
+    let record: Value = serde_json::from_str(&first).unwrap_or_default();
+    read.is_ok() && text(&record, "/payload/session_id") == Some(session)
+}
+
+/// Add what a rollout file tells.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &Path, into: &mut Rollout) -> std::io::Result<()> {
+    for line in BufReader::new(fs_err::File::open(path)?).split(b'\n') {
+        let Ok(record) = serde_json::from_slice::<Value>(&line?) else { continue };
+        match (text(&record, "/type"), text(&record, "/payload/type")) {
+            (Some("token_usage_record"), _) => into.model_calls += 1,
+            (Some("turn_context"), _) => into.model = text(&record, "/payload/model").map(String::from),
+            (_, Some("item_completed")) => item(&record, into),
+            (_, Some("function_call_output" | "custom_tool_call_output")) => into.blocked += blocked(&record),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether the output of a call is what the vendor says of one that a hook blocked: all of it, or
+/// the error that ended a script of several.
+fn blocked(record: &Value) -> usize {
+    let said = |text: &str| {
+        let text = text.rsplit("Script error:\n").next().unwrap_or(text);
+        ["Command blocked by PreToolUse hook: ", "Tool call blocked by PreToolUse hook: "]
+            .iter()
+            .any(|words| text.starts_with(words))
+    };
+    match record.pointer("/payload/output") {
+        Some(Value::String(output)) => usize::from(said(output)),
+        Some(Value::Array(parts)) => usize::from(parts.iter().filter_map(|part| text(part, "/text")).any(said)),
+        _ => 0,
+    }
+}
+
+fn item(record: &Value, into: &mut Rollout) {
+    let word = |at| text(record, at).unwrap_or_default();
+    let (kind, id) = (word("/payload/item/type"), word("/payload/item/id"));
+    if NO_CALL.contains(&kind) {
+        return;
+    }
+    let call = (id.to_string(), kind.to_string());
+    match kind {
+        "WebSearch" => into.unseen.push(call),
+        "CommandExecution" if word("/payload/item/source").contains("interaction") => into.unseen.push(call),
+        // a patch or a call that was refused is told too
+        _ if matches!(word("/payload/item/status"), "declined" | "blocked") => {}
+        _ => into.ran.push(call),
+    }
+}
