@@ -2,13 +2,24 @@
 //!
 //! Rooms by subject; each knows only those above it in this list.
 
-pub mod decide;
-pub mod frame;
-pub mod host;
 pub mod json;
-pub mod line;
-pub mod program;
-pub mod scope;
+
+pub mod frame;
+
 pub mod seal;
-pub mod turn;
+
+pub mod line;
+
+pub mod scope;
+
+pub mod decide;
+
 pub mod vendor;
+
+pub mod host;
+
+pub mod setup;
+
+pub mod turn;
+
+pub mod program;

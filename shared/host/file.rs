@@ -45,10 +45,13 @@ pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// An error of the system in a few words, without its number.
+/// An error of the system in a few words, without its number; the file before them, where the
+/// error names one.
 pub fn words(error: impl Into<std::io::Error>) -> String {
     let text = error.into().to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_ascii_lowercase().to_string() + letters.as_str()).unwrap_or_default()
+    let words = text.rsplit_once("`: ").map_or(0, |(file, _)| file.len() + 3);
+    let mut letters = text[words..].chars();
+    let first = letters.next().map(|first| first.to_ascii_lowercase()).into_iter();
+    text[..words].chars().chain(first).chain(letters).collect()
 }

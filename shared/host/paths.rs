@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::decide::Tampering;
 use crate::scope::Spelled;
-use crate::vendor::{Place, Protected, RawPath};
+use crate::vendor::{PathKind, Place, Protected, RawPath};
 
 /// Links that are followed on one path, as the kernel does.
 const MAX_LINKS: usize = 40;
@@ -25,10 +25,11 @@ impl Folders {
     /// Every spelling of a path that matters to a scope.
     pub fn spell(&self, path: &RawPath) -> Spelled {
         let absolute = self.working.join(&path.written);
-        let real = resolve(&absolute);
+        let real = if path.kind == PathKind::Entry { entry(&absolute) } else { resolve(&absolute) };
+        let folder = path.kind == PathKind::Folder;
         let project = self.project.as_deref().map(resolve);
-        let mut spelled = Spelled { resolved: spellings(&real, [project.as_deref()], path.folder), other: Vec::new() };
-        spelled.other = spellings(&fold(&absolute), [self.project.as_deref(), project.as_deref()], path.folder);
+        let mut spelled = Spelled { resolved: spellings(&real, [project.as_deref()], folder), other: Vec::new() };
+        spelled.other = spellings(&fold(&absolute), [self.project.as_deref(), project.as_deref()], folder);
         spelled.other.push(path.written.clone());
         spelled.other.retain(|spelling| !spelled.resolved.contains(spelling));
         spelled
@@ -81,6 +82,15 @@ pub fn resolve(path: &Path) -> PathBuf {
     real
 }
 
+/// Where the name itself really stands: links followed up to its folder, but not a link of that
+/// name.
+fn entry(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => resolve(folder).join(name),
+        _ => resolve(path),
+    }
+}
+
 /// `.` and `..` taken out by the letter, no file looked at.
 fn fold(path: &Path) -> PathBuf {
     let mut folded = PathBuf::new();
@@ -98,7 +108,8 @@ fn fold(path: &Path) -> PathBuf {
 pub fn guarded(folders: &Folders, written: &str, protected: &[Protected]) -> Option<Tampering> {
     let absolute = folders.working.join(written);
     let real = resolve(&absolute);
-    let by_name = [real.as_path(), &fold(&absolute)];
+    // a link's own name counts as well as where it leads: what reads the configuration follows it
+    let by_name = [real.as_path(), &entry(&absolute), &fold(&absolute)];
     let identity = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let target = identity(&real);
     let hit = |place: &Place| match place {
@@ -106,7 +117,10 @@ pub fn guarded(folders: &Folders, written: &str, protected: &[Protected]) -> Opt
             // a hard link is the same file by another name
             (target.is_some() && identity(file) == target) || resolve(file) == real
         }
-        Place::Folder(folder) => real.starts_with(resolve(folder)),
+        Place::Folder(folder) => {
+            let folder = resolve(folder);
+            by_name.iter().any(|path| path.starts_with(&folder))
+        }
         Place::Named { folder, prefix, suffix } => by_name.iter().any(|path| named(path, folder, prefix, suffix)),
     };
     protected

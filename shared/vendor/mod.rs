@@ -17,6 +17,10 @@ use std::path::{Path, PathBuf};
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
 
+/// How the id of a call begins that only `mh-setup doctor` makes: an audit tells it from an agent's
+/// by that. What is fired names no decider, so none is ever asked about one.
+pub const DOCTOR_CALL: &str = "mh-doctor-";
+
 /// Looks a variable of the environment up.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
@@ -167,7 +171,12 @@ impl RawNeed {
 
     /// An operation on a file.
     pub fn on(operation: Operation, file: impl Into<String>) -> RawNeed {
-        RawNeed { path: Some(RawPath { written: file.into(), folder: false }), ..RawNeed::of(operation) }
+        RawNeed { path: Some(RawPath { written: file.into(), kind: PathKind::File }), ..RawNeed::of(operation) }
+    }
+
+    /// An operation that takes a file away from where it is.
+    pub fn taking(operation: Operation, file: impl Into<String>) -> RawNeed {
+        RawNeed { path: Some(RawPath { written: file.into(), kind: PathKind::Entry }), ..RawNeed::of(operation) }
     }
 
     /// Whether it writes to its path.
@@ -181,8 +190,19 @@ impl RawNeed {
 pub struct RawPath {
     /// Absolute, or relative to the payload's working folder.
     pub written: String,
-    /// Whether the call is about what lies below it.
-    pub folder: bool,
+    /// What of it the call is about.
+    pub kind: PathKind,
+}
+
+/// What a call does at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathKind {
+    /// It is about the file, wherever a link leads.
+    File,
+    /// It is about the name in its folder: what is deleted or moved away is a link itself.
+    Entry,
+    /// It is about what lies below.
+    Folder,
 }
 
 /// A place that self-protection keeps a writing call from.

@@ -82,7 +82,7 @@ pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result
 
 /// The entries, and the one switch that another layer could set otherwise.
 fn settings(order: &Order) -> Result<String, String> {
-    let entries = claude::settings(&order.registration(), false);
+    let entries = claude::settings(&order.registration(), claude::Form::Exec);
     let mut settings: Value = serde_json::from_str(&entries).map_err(|error| error.to_string())?;
     if let Some(settings) = settings.as_object_mut() {
         settings.insert("disableAllHooks".into(), json!(false));

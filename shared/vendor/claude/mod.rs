@@ -5,7 +5,7 @@ mod answer;
 mod entry;
 mod table;
 
-pub use entry::settings;
+pub use entry::{EVENTS, Form, SHELL_END, group, managed, settings};
 
 use std::path::{Path, PathBuf};
 
@@ -82,7 +82,11 @@ impl Vendor for Claude {
         ];
         let own = [".claude/settings.json", ".claude/settings.local.json"];
         places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
-        places.extend(folders.into_iter().flatten().map(Place::Folder));
+        for folder in folders.into_iter().flatten() {
+            // it may be a link into another folder, where people keep such files
+            places.push(Place::File(folder.join("settings.json")));
+            places.push(Place::Folder(folder));
+        }
         places.extend(home.map(|home| Place::File(home.join(".claude.json"))));
         places.into_iter().map(|place| Protected { place, what }).collect()
     }

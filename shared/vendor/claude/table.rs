@@ -3,7 +3,7 @@
 use crate::frame::Operation::{
     DirList, FileEdit, FileRead, FileWrite, Search, Shell, SkillLoad, SubagentSpawn, TaskTodo, WebRead,
 };
-use crate::vendor::{Payload, RawAsks, RawNeed, RawPath, Table, Tool, on_file, resources};
+use crate::vendor::{PathKind, Payload, RawAsks, RawNeed, RawPath, Table, Tool, on_file, resources};
 
 const QUEUES: &str = "queues a prompt for later, outside this step";
 const MOVES: &str = "moves the session to another working tree";
@@ -101,7 +101,10 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
             folder = format!("{folder}/{literal}");
         }
     }
-    RawAsks::Needs(vec![RawNeed { path: Some(RawPath { written: folder, folder: true }), ..RawNeed::of(operation) }])
+    RawAsks::Needs(vec![RawNeed {
+        path: Some(RawPath { written: folder, kind: PathKind::Folder }),
+        ..RawNeed::of(operation)
+    }])
 }
 
 /// Runs a command in the background, or opens a web socket.

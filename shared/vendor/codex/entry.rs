@@ -18,9 +18,17 @@ pub const EVENTS: [(&str, &str); 5] = [
     ("SubagentStart", "subagent_start"),
 ];
 
+/// The features that the guard needs, and how they have to stand: hooks at all, and no terminal,
+/// since what is typed into one is seen by no hook.
+pub const FEATURES: [(&str, bool); 2] = [("hooks", true), ("unified_exec_tty", false)];
+
 /// Seconds that the vendor gives the entry, above those that `timeout` gives the hook, above the
 /// hook's own deadline: when the vendor's run out, the call runs.
 const TIMEOUT: u32 = 30;
+
+const LIMITS: [&str; 2] = ["/usr/bin/timeout", "/bin/timeout"];
+const LIMIT_WORDS: &str = " -k 1 25 ";
+const END: &str = " || { echo '(this call was not run)' >&2; exit 2; }";
 
 /// The command of an entry.
 ///
@@ -28,9 +36,16 @@ const TIMEOUT: u32 = 30;
 /// text after it is unconditional: exit 2 counts only with something on stderr, and the hook's own
 /// may be lost.
 pub fn command(line: &Registration) -> String {
-    let limit = ["/usr/bin/timeout", "/bin/timeout"].into_iter().find(|path| Path::new(path).is_file());
-    let limit = limit.map(|path| format!("{path} -k 1 25 ")).unwrap_or_default();
-    format!("{limit}{} || {{ echo '(this call was not run)' >&2; exit 2; }}", line.shell_words())
+    let limit = LIMITS.into_iter().find(|path| Path::new(path).is_file());
+    let limit = limit.map(|path| format!("{path}{LIMIT_WORDS}")).unwrap_or_default();
+    format!("{limit}{}{END}", line.shell_words())
+}
+
+/// What of a command is the hook's own words, if it is built as [`command`] builds it.
+pub fn hook_words(command: &str) -> Option<&str> {
+    let words = command.strip_suffix(END)?;
+    let limited = LIMITS.into_iter().find_map(|path| words.strip_prefix(path)?.strip_prefix(LIMIT_WORDS));
+    Some(limited.unwrap_or(words))
 }
 
 #[derive(Serialize)]
@@ -51,11 +66,11 @@ struct Handler<'a> {
     r#type: &'a str,
 }
 
-/// What the entry of this event sets as `additionalContextLimit`. An event that takes no context
+/// What the entry of this event, by either of its names, sets as `additionalContextLimit`. An event that takes no context
 /// must have none: the vendor then ignores the key with a complaint, leaves it out of the hash as
 /// well, and an entry whose hash has it is not trusted and never runs (release 0.171.0, measured).
 fn context_limit(event: &str) -> Option<u32> {
-    (event != "permission_request").then_some(CONTEXT_TOKENS)
+    (!matches!(event, "permission_request" | "PermissionRequest")).then_some(CONTEXT_TOKENS)
 }
 
 /// The hash by which Codex trusts an entry of ours at this event: over compact JSON with sorted
@@ -72,25 +87,37 @@ pub fn trusted_hash(event: &str, command: &str) -> String {
     format!("sha256:{}", Digest::of(&identity))
 }
 
+/// The key of a trust: the file by its absolute path, the event by its other name, and which entry
+/// of it this is.
+pub fn trust_key(config: &str, event: &str, group: usize, entry: usize) -> String {
+    format!("{config}:{event}:{group}:{entry}")
+}
+
+/// The tables of an entry.
+pub fn group(event: &str, command: &str) -> String {
+    let limit = context_limit(event).map(|limit| format!("additionalContextLimit = {limit}\n")).unwrap_or_default();
+    format!(
+        "[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {TIMEOUT}\n{limit}",
+        basic(command)
+    )
+}
+
+/// The table of a trust.
+pub fn trust(key: &str, hash: &str) -> String {
+    format!("[hooks.state.{}]\ntrusted_hash = {}\n", basic(key), basic(hash))
+}
+
 /// The part of a `config.toml` that holds the entries and their trust. `config` is the absolute
 /// path of that file, which the trust is keyed by, and its entries must be the first of their
 /// events there.
 pub fn config(line: &Registration, config: &str) -> String {
     let command = command(line);
-    let mut out = String::from("[features]\nhooks = true\nunified_exec_tty = false\n");
-    for (event, trusted) in EVENTS {
-        let _ = write!(
-            out,
-            "\n[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {TIMEOUT}\n",
-            basic(&command)
-        );
-        if let Some(limit) = context_limit(trusted) {
-            let _ = writeln!(out, "additionalContextLimit = {limit}");
-        }
+    let mut out = features();
+    for (event, _) in EVENTS {
+        let _ = write!(out, "\n{}", group(event, &command));
     }
     for (_, event) in EVENTS {
-        let key = basic(&format!("{config}:{event}:0:0"));
-        let _ = write!(out, "\n[hooks.state.{key}]\ntrusted_hash = \"{}\"\n", trusted_hash(event, &command));
+        let _ = write!(out, "\n{}", trust(&trust_key(config, event, 0, 0), &trusted_hash(event, &command)));
     }
     out
 }
@@ -100,7 +127,7 @@ pub fn config(line: &Registration, config: &str) -> String {
 /// any change of a file.
 pub fn session(line: &Registration) -> Vec<String> {
     let command = command(line);
-    let mut values = vec!["features.hooks=true".into(), "features.unified_exec_tty=false".into()];
+    let mut values: Vec<String> = FEATURES.iter().map(|(key, on)| format!("features.{key}={on}")).collect();
     let mut state = Vec::new();
     for (event, trusted) in EVENTS {
         let limit = context_limit(trusted).map(|limit| format!("additionalContextLimit={limit},")).unwrap_or_default();
@@ -108,11 +135,26 @@ pub fn session(line: &Registration) -> Vec<String> {
             "hooks.{event}=[{{hooks=[{{type=\"command\",timeout={TIMEOUT},{limit}command={}}}]}}]",
             basic(&command)
         ));
-        let key = basic(&format!("/<session-flags>/config.toml:{trusted}:0:0"));
+        let key = basic(&trust_key("/<session-flags>/config.toml", trusted, 0, 0));
         state.push(format!("{key}={{trusted_hash=\"{}\"}}", trusted_hash(trusted, &command)));
     }
     values.push(format!("hooks.state={{{}}}", state.join(",")));
     values
+}
+
+/// A `requirements.toml`: entries that need no trust and that nobody's configuration can switch
+/// off, since the features are pinned beside them; every other hook is shut out.
+pub fn managed(line: &Registration) -> String {
+    let command = command(line);
+    let mut out = format!("allow_managed_hooks_only = true\n\n{}", features());
+    for (event, _) in EVENTS {
+        let _ = write!(out, "\n{}", group(event, &command));
+    }
+    out
+}
+
+fn features() -> String {
+    FEATURES.into_iter().fold("[features]\n".into(), |out, (key, on)| format!("{out}{key} = {on}\n"))
 }
 
 /// A TOML basic string.

@@ -6,7 +6,9 @@ mod entry;
 mod patch;
 mod table;
 
-pub use entry::{basic, command, config, session, trusted_hash};
+pub use entry::{
+    EVENTS, FEATURES, basic, command, config, group, hook_words, managed, session, trust, trust_key, trusted_hash,
+};
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +81,11 @@ impl Vendor for Codex {
         let folders = [environment("CODEX_HOME").map(PathBuf::from), home.as_ref().map(|home| home.join(".codex"))];
         let own = [".codex/config.toml", ".codex/hooks.json"];
         places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
-        places.extend(folders.into_iter().flatten().map(Place::Folder));
+        for folder in folders.into_iter().flatten() {
+            // either may be a link into another folder, where people keep such files
+            places.extend(["config.toml", "hooks.json"].map(|file| Place::File(folder.join(file))));
+            places.push(Place::Folder(folder));
+        }
         let what = "the configuration of Codex";
         let mut protected: Vec<Protected> = places.into_iter().map(|place| Protected { place, what }).collect();
         // zsh, as login shell, reads these before every hook; of two, the compiled one if newer

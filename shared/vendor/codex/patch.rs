@@ -23,13 +23,14 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
         // drops it judges another file. No name is worth the doubt.
         let word = if file.starts_with(char::is_whitespace) { "" } else { word.trim() };
         match (word, file) {
-            ("Add File" | "Delete File", file) if !file.is_empty() => needs.push(RawNeed::on(FileWrite, file)),
+            ("Add File", file) if !file.is_empty() => needs.push(RawNeed::on(FileWrite, file)),
+            ("Delete File", file) if !file.is_empty() => needs.push(RawNeed::taking(FileWrite, file)),
             ("Update File", file) if !file.is_empty() => {
                 needs.push(RawNeed::on(FileEdit, file));
                 updated = Some(file.into());
             }
             ("Move to", file) if !file.is_empty() => {
-                needs.extend(updated.take().map(|from| RawNeed::on(FileWrite, from)));
+                needs.extend(updated.take().map(|from| RawNeed::taking(FileWrite, from)));
                 needs.extend([RawNeed::on(FileEdit, file), RawNeed::on(FileWrite, file)]);
             }
             ("Begin Patch" | "End Patch" | "End of File", "") => {}

@@ -61,11 +61,11 @@ impl Case {
         self
     }
 
-    /// `Ok` with what may be added to the result line, or why it fails.
-    pub fn judge(&self, outcome: Result<Seen, String>) -> Result<(), String> {
+    /// `Ok` with what was seen, or why it fails.
+    pub fn judge(&self, outcome: Result<Seen, String>) -> Result<String, String> {
         let seen = outcome?;
         match (self.want, seen.ran) {
-            (Want::Holds, _) | (Want::Ran, true) | (Want::Blocked, false) => Ok(()),
+            (Want::Holds, _) | (Want::Ran, true) | (Want::Blocked, false) => Ok(seen.detail),
             (Want::Ran, false) => Err(format!("wanted RAN, BLOCKED; {}", seen.detail)),
             (Want::Blocked, true) => Err(format!("wanted BLOCKED, RAN; {}", seen.detail)),
         }

@@ -127,8 +127,8 @@ impl Spec {
         let mut command = scratch.command(scratch.program("mh-frame-verify"));
         let ended = scratch.run(command.arg(path), "verify")?;
         let said = format!("{} {}", ended.stdout, ended.stderr);
-        let digests = said.split(|c: char| !c.is_ascii_hexdigit()).filter(|word| word.len() == 64);
-        let digest = digests.last().ok_or("mh-frame-verify names no digest")?;
+        let mut digests = said.split(|c: char| !c.is_ascii_hexdigit()).filter(|word| word.len() == 64);
+        let digest = digests.next_back().ok_or("mh-frame-verify names no digest")?;
         document["digest"] = json!(digest);
         fs::write(path, document.to_string()).map_err(|error| error.to_string())
     }

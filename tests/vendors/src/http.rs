@@ -62,11 +62,6 @@ impl Response {
             body: Body::Stream(Box::new(write)),
         }
     }
-
-    pub fn with_header(mut self, name: &str, value: &str) -> Response {
-        self.headers.push((name.into(), value.into()));
-        self
-    }
 }
 
 /// The writing end of a chunked answer.
@@ -117,10 +112,6 @@ impl Server {
 
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    pub fn port(&self) -> u16 {
-        self.address.port()
     }
 }
 

@@ -10,6 +10,8 @@ pub struct Options {
     pub only: Vec<String>,
     pub jobs: usize,
     pub keep: bool,
+    /// What a passing case saw, too.
+    pub verbose: bool,
     pub list: bool,
     pub bin: PathBuf,
     pub npm: PathBuf,
@@ -18,7 +20,7 @@ pub struct Options {
 }
 
 const USAGE: &str = "usage: vendor-suite [--claude VERSION|none] [--codex VERSION|none] [--only SUBSTRING]... \
-                     [--jobs N] [--keep] [--list] [--bin DIR] [--npm DIR] [--runs DIR] [--limit SECONDS]";
+                     [--jobs N] [--keep] [--verbose] [--list] [--bin DIR] [--npm DIR] [--runs DIR] [--limit SECONDS]";
 
 impl Options {
     pub fn parse(arguments: &[String]) -> Result<Options, String> {
@@ -30,6 +32,7 @@ impl Options {
             only: Vec::new(),
             jobs: cores * 2,
             keep: false,
+            verbose: false,
             list: false,
             bin: here.parent().map(PathBuf::from).unwrap_or_default(),
             npm: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("npm"),
@@ -41,6 +44,7 @@ impl Options {
         while let Some(flag) = rest.next() {
             match flag.as_str() {
                 "--keep" => options.keep = true,
+                "--verbose" => options.verbose = true,
                 "--list" => options.list = true,
                 "--claude" | "--codex" | "--only" | "--jobs" | "--bin" | "--npm" | "--runs" | "--limit" => {
                     let value = rest.next().ok_or_else(|| format!("{flag} needs a value; {USAGE}"))?;

@@ -126,12 +126,18 @@ impl Scratch {
         let number = self.children.fetch_add(1, Ordering::SeqCst);
         let log = |kind: &str| self.logs.join(format!("{number:02}-{label}.{kind}"));
         let open = |kind: &str| File::create(log(kind)).map_err(|error| format!("could not open a log: {error}"));
-        let mut child = command
-            .stdout(open("stdout")?)
-            .stderr(open("stderr")?)
-            .process_group(0)
-            .spawn()
-            .map_err(|error| format!("could not start {}: {error}", command.get_program().display()))?;
+        command.stdout(open("stdout")?).stderr(open("stderr")?).process_group(0);
+        let mut child = loop {
+            match command.spawn() {
+                Ok(child) => break child,
+                // Another case's child can hold a program open that was just copied, between
+                // its fork and its exec.
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < self.deadline => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => return Err(format!("could not start {}: {error}", command.get_program().display())),
+            }
+        };
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,

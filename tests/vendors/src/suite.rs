@@ -90,7 +90,8 @@ fn one(case: Case, options: &Options, bin: &Path) -> bool {
     scratch.sweep();
     let passed = outcome.is_ok();
     let line = match outcome {
-        Ok(()) => format!("ok   {title}"),
+        Ok(detail) if options.verbose && !detail.is_empty() => format!("ok   {title}: {detail}"),
+        Ok(_) => format!("ok   {title}"),
         Err(detail) => {
             let kept = if options.keep {
                 format!("; see {}", scratch.root.display())

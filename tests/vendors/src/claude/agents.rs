@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::Cases;
-use super::drive::{Run, agent_input};
+use super::drive::{Drive, Run, agent_input};
 use super::script::Call;
-use crate::case::{Seen, Want};
+use crate::case::Want;
 use crate::frame::Spec;
 
 fn touch(file: &str) -> Value {
@@ -19,7 +19,7 @@ fn with(mut input: Value, key: &str, value: Value) -> Value {
 }
 
 /// Each way to start an agent that then runs one shell command, whose effect is o.txt.
-const AGENTS: &[(&str, fn(Run<'_>) -> Result<Seen, String>)] = &[
+const AGENTS: &[(&str, Drive)] = &[
     ("a nested sub-agent", |run| {
         run.agent("PARTONE")
             .agent_call("PARTONE", "Agent", agent_input("PARTTWO"))

@@ -24,11 +24,11 @@ fn not_admitted(run: Run<'_>) -> Result<Run<'_>, String> {
     run.frame(&Spec::all_but("shell"))
 }
 
-type Change = for<'a> fn(Run<'a>) -> Result<Run<'a>, String>;
+pub type Change = for<'a> fn(Run<'a>) -> Result<Run<'a>, String>;
 
 /// What takes away hooks that stand in the project's settings, and not those of the
 /// strongest launch.
-const LOST: &[(&str, Change)] = &[
+pub const LOST: &[(&str, Change)] = &[
     ("disableAllHooks in the project's settings", |run| Ok(run.setting("disableAllHooks", json!(true)))),
     ("disableAllHooks in the local settings", |run| {
         run.scratch.write(".claude/settings.local.json", r#"{"disableAllHooks":true}"#)?;
@@ -55,7 +55,7 @@ const LOST: &[(&str, Change)] = &[
 ];
 
 /// What leaves hooks out whatever the settings say.
-const WITHOUT: &[(&str, Change)] = &[
+pub const WITHOUT: &[(&str, Change)] = &[
     ("--bare", |run| Ok(run.flag("--bare"))),
     ("--safe-mode", |run| Ok(run.flag("--safe-mode"))),
     ("CLAUDE_CODE_SAFE_MODE=1", |run| Ok(run.env("CLAUDE_CODE_SAFE_MODE", "1"))),
@@ -86,6 +86,32 @@ pub fn add(cases: &mut Cases) {
     }
     cases.limit(LAUNCHER, "--setting-sources '', hooks in the project's settings", |run| {
         touch(not_admitted(run)?.flag("--setting-sources").flag(""))
+    });
+    // It takes no bypassPermissions, and leaves the model without a shell.
+    fn restricted(run: Run<'_>, launch: Launch) -> Result<Seen, String> {
+        let path = run.scratch.project.join("o.txt");
+        let run = run.frame(&Spec::all_but("file.write"))?.launch(launch);
+        run.mode("acceptEdits").flag("--restricted").write(path, "x").effect("o.txt")
+    }
+    cases.limit(LAUNCHER, "--restricted, hooks in the project's settings", |run| restricted(run, Launch::Project));
+    cases.blocked("--restricted, strongest launch", |run| restricted(run, Launch::Strong));
+    cases.blocked("strongest launch from a file", |run| {
+        not_admitted(run)?.launch(Launch::StrongFile).bash("touch o.txt").effect_or_refusal("o.txt")
+    });
+    // 2.1.332 says so on stderr, in text mode alone, and goes on.
+    const FILE: &str = "a --settings file that does not load takes its hooks along: give the settings inline";
+    cases.limit(FILE, "strongest launch from a file with broken JSON", |run| {
+        touch(not_admitted(run)?.launch(Launch::StrongFile).mangle(|text| format!("{text},")))
+    });
+    cases.limit(FILE, "strongest launch from a file with a hook of unknown type", |run| {
+        touch(not_admitted(run)?.launch(Launch::StrongFile).mangle(|text| {
+            text.replace("\"PreToolUse\":[", "\"PreToolUse\":[{\"matcher\":\"*\",\"hooks\":[{\"type\":\"no-such\"}]},")
+        }))
+    });
+    cases.holds("a --settings file that is missing: the vendor does not start", |run| {
+        let outcome =
+            run.frame(&Spec::all())?.flag("--settings").flag("/no/such/settings.json").bash("touch o.txt").go()?;
+        if outcome.requests.is_empty() { Ok(()) } else { Err(format!("it started; {}", outcome.detail())) }
     });
     cases.blocked("hooks in the person's settings, started in a sub-folder", |run| {
         run.scratch.write("sub/keep", "")?;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Cases;
 use super::drive::Run;
+use super::script::Call;
 use crate::case::Seen;
 use crate::frame::Spec;
 
@@ -46,6 +47,18 @@ pub fn add(cases: &mut Cases) {
             Ok(Seen::effect(!refused, outcome.detail()))
         });
     }
+    cases.ran("TaskStop ends what was started in the background", |run| {
+        let start = json!({"command": "sleep 3; touch o.txt", "description": "d", "run_in_background": true});
+        let stop = Call::later("TaskStop", |results| {
+            let id =
+                results.split("ID: ").nth(1).map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect());
+            json!({"task_id": id.unwrap_or("none".to_string())})
+        });
+        let run = run.frame(&Spec::admitting(&["shell"]))?;
+        let scratch = run.scratch;
+        let outcome = run.call("Bash", start).calls(vec![stop]).after(4.0, Call::new("ListAgents", json!({}))).go()?;
+        outcome.effect(outcome.was_told("topped") && !scratch.exists("o.txt"))
+    });
     cases.holds("StructuredOutput is left to the vendor: --json-schema is met", |run| {
         let schema = r#"{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}"#;
         let run = run.frame(&Spec::admitting(&[]))?.flag("--json-schema").flag(schema);

@@ -1,6 +1,7 @@
 //! One run of `claude -p`: settings, launch, and what was seen.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -20,9 +21,16 @@ pub enum Launch {
     /// `--settings` with `disableAllHooks: false` and no other source: the strongest
     /// launch without managed settings (measured on 2.1.332).
     Strong,
+    /// The same with the settings in a file, which can be spoiled.
+    StrongFile,
     /// The settings of the person, in the configuration folder.
     User,
+    /// Managed settings, in an /etc that only this run sees.
+    Managed,
 }
+
+/// A run, finished and looked at.
+pub type Drive = fn(Run<'_>) -> Result<Seen, String>;
 
 pub struct Run<'a> {
     pub scratch: &'a Scratch,
@@ -41,6 +49,7 @@ pub struct Run<'a> {
     digest: String,
     beside: Vec<(String, Value)>,
     mangle: Option<fn(String) -> String>,
+    managed_only: bool,
 }
 
 impl<'a> Run<'a> {
@@ -62,6 +71,7 @@ impl<'a> Run<'a> {
             digest: String::new(),
             beside: Vec::new(),
             mangle: None,
+            managed_only: false,
         }
     }
 
@@ -115,6 +125,12 @@ impl<'a> Run<'a> {
     pub fn beside(mut self, event: &str, command: &str) -> Run<'a> {
         let group = json!({"matcher": "*", "hooks": [{"type": "command", "command": command}]});
         self.beside.push((event.into(), group));
+        self
+    }
+
+    /// Managed settings that let no other hooks run.
+    pub fn managed_only(mut self) -> Run<'a> {
+        self.managed_only = true;
         self
     }
 
@@ -221,9 +237,21 @@ impl<'a> Run<'a> {
         match self.launch {
             Launch::Project => drop(settings.insert("hooks".into(), Value::Object(self.hooks))),
             Launch::User => drop(user.insert("hooks".into(), Value::Object(self.hooks))),
-            Launch::Strong => {
-                let strong = json!({"disableAllHooks": false, "hooks": self.hooks});
-                flags.extend(["--settings".into(), strong.to_string(), "--setting-sources".into(), String::new()]);
+            Launch::Strong | Launch::StrongFile => {
+                let mut strong = json!({"disableAllHooks": false, "hooks": self.hooks}).to_string();
+                if self.launch == Launch::StrongFile {
+                    let path = scratch.logs.join("settings.json");
+                    let text = self.mangle.map_or(strong.clone(), |change| change(strong));
+                    std::fs::write(&path, text)
+                        .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+                    strong = path.display().to_string();
+                }
+                flags.extend(["--settings".into(), strong, "--setting-sources".into(), String::new()]);
+            }
+            Launch::Managed => {
+                let managed = json!({"hooks": self.hooks, "allowManagedHooksOnly": self.managed_only});
+                std::fs::write(scratch.logs.join("managed.json"), managed.to_string())
+                    .map_err(|error| format!("could not write the managed settings: {error}"))?;
             }
         }
         for (event, group) in self.beside {
@@ -251,7 +279,10 @@ impl<'a> Run<'a> {
         }
         let stub = Stub::start(self.script, scratch.logs.clone())
             .map_err(|error| format!("could not start the stub of the model's service: {error}"))?;
-        let mut command = scratch.command(self.program);
+        let mut command = match self.launch {
+            Launch::Managed => with_own_etc(scratch, self.program)?,
+            _ => scratch.command(self.program),
+        };
         command
             .args(["-p", &self.prompt, "--output-format", "stream-json", "--verbose", "--include-hook-events"])
             .args(["--permission-mode", self.mode])
@@ -293,6 +324,19 @@ impl<'a> Run<'a> {
         let told = outcome.was_told(text);
         outcome.or_refusal(told)
     }
+}
+
+/// The managed settings lie over /etc for this run alone: the layer is a tmpfs, since an
+/// overlay does not go over another, which a container's root often is.
+fn with_own_etc(scratch: &Scratch, program: &Path) -> Result<Command, String> {
+    const SCRIPT: &str = "mount -t tmpfs none \"$2\" && mkdir \"$2/up\" \"$2/work\" && mount -t overlay none \
+        -o \"lowerdir=/etc,upperdir=$2/up,workdir=$2/work\" /etc && mkdir -p /etc/claude-code && \
+        cp \"$1\" /etc/claude-code/managed-settings.json && shift 2 && exec \"$@\"";
+    let layer = scratch.root.join("etc");
+    std::fs::create_dir(&layer).map_err(|error| format!("could not make {}: {error}", layer.display()))?;
+    let mut command = scratch.command("unshare");
+    command.args(["-m", "sh", "-c", SCRIPT, "sh"]).arg(scratch.logs.join("managed.json")).arg(layer).arg(program);
+    Ok(command)
 }
 
 pub fn agent_input(word: &str) -> Value {

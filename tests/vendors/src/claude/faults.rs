@@ -1,8 +1,6 @@
 //! The guard breaks in mid-session: an admitted shell command breaks it, and the next
 //! call must not run. What no program can answer is the entry's `onFailure` to close.
 
-use serde_json::json;
-
 use super::Cases;
 use super::drive::{Launch, Run};
 use crate::case::Seen;
@@ -14,7 +12,7 @@ const BREAKS: &[(&str, &str)] = &[
     ("the hook program missing", "rm '{H}'"),
     ("the hook program not executable", "chmod 644 '{H}'"),
     ("a folder in place of the hook program", "rm '{H}' && mkdir '{H}'"),
-    ("the hook program empty", "rm '{H}' && : > '{H}' && chmod 755 '{H}' && chmod 000 '{H}'"),
+    ("the hook program empty", "rm '{H}' && install -m 755 /dev/null '{H}'"),
     ("a script without its interpreter", "{W}printf '#!/no/such/program\\n' > '{H}'"),
     ("a dangling symlink in place of the hook program", "ln -sf /no/such/program '{H}'"),
     ("a program for another machine", "{W}printf '\\177ELF\\001\\001\\001' > '{H}'"),
@@ -25,7 +23,18 @@ const BREAKS: &[(&str, &str)] = &[
     ("exit status 1", "{W}printf '#!/bin/sh\\nexit 1\\n' > '{H}'"),
     ("exit status 127", "{W}printf '#!/bin/sh\\nexit 127\\n' > '{H}'"),
     ("exit status 101, as a panic's", "{W}printf '#!/bin/sh\\nexit 101\\n' > '{H}'"),
-    ("exit status 1 with an allow on stdout", "{W}printf '#!/bin/sh\\necho {}\\nexit 1\\n' > '{H}'"),
+    (
+        "exit status 1 with an allow on stdout",
+        "{W}cat > '{H}' <<'END'
+#!/bin/sh
+echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\"}}'
+exit 1
+END",
+    ),
+    (
+        "no memory to start in",
+        "mv '{H}' '{H}.real' && printf '#!/bin/sh\nulimit -v 1000\nexec \"$0.real\" \"$@\"\n' > '{H}' && chmod 755 '{H}'",
+    ),
     ("the frame missing", "rm '{F}'"),
     ("the frame cut short", "truncate -s 100 '{F}'"),
     ("the frame edited", "sed -i 's/file.read/file.edit/' '{F}'"),
@@ -42,7 +51,7 @@ fn broken(run: Run<'_>, command: &str) -> Result<Seen, String> {
     let hook = run.scratch.program("mh-hook-claude").display().to_string();
     let frame = run.scratch.frames.join("frame.json").display().to_string();
     let command = command.replace("{W}", ANEW).replace("{H}", &hook).replace("{F}", &frame);
-    let outcome_of = run.bash(&format!("{command}; touch broken.txt")).bash("touch o.txt");
+    let outcome_of = run.bash(&format!("(set -e\n{command}\ntouch broken.txt)")).bash("touch o.txt");
     let scratch = outcome_of.scratch;
     let outcome = outcome_of.go()?;
     if !scratch.exists("broken.txt") {
@@ -84,23 +93,6 @@ fn deadlines(cases: &mut Cases) {
     cases.blocked("slower than the entry's own timeout of 30 s", |run| {
         broken(run.frame(&Spec::all())?, "{W}printf '#!/bin/sh\\nexec sleep 50\\n' > '{H}'")
     });
-    cases.blocked("a decider slower than the deadline", |run| {
-        let run = run.frame(&Spec::all())?;
-        let decider = run.scratch.write("slow", "#!/bin/sh\nexec sleep 50\n")?;
-        set_executable(&decider)?;
-        let decider = format!("exec:{}", decider.display());
-        let run = run.edit(|_, hook| {
-            if let Some(args) = hook["args"].as_array_mut() {
-                args.extend([json!("--decider"), json!(decider), json!("--deadline"), json!("1")]);
-            }
-        });
-        run.bash("touch o.txt").effect("o.txt")
-    });
-}
-
-fn set_executable(path: &std::path::Path) -> Result<(), String> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).map_err(|error| error.to_string())
 }
 
 /// A wrapper round our program: a deny is exit 2, which noise does not spoil; a wrapper

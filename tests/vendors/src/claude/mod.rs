@@ -2,9 +2,12 @@
 
 mod agents;
 mod around;
+mod audit;
 mod control;
+mod decider;
 mod drive;
 mod faults;
+mod managed;
 mod mcp;
 mod messages;
 mod modes;
@@ -82,6 +85,9 @@ pub fn cases(program: &Path) -> Vec<Case> {
     protect::add(&mut cases);
     faults::add(&mut cases);
     tampering::add(&mut cases);
+    decider::add(&mut cases);
+    audit::add(&mut cases);
     around::add(&mut cases);
+    managed::add(&mut cases);
     cases.all
 }

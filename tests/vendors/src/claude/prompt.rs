@@ -14,8 +14,10 @@ use crate::frame::Spec;
 
 const OBLIGATION: &str = "Leave the changelog as it is";
 
+type Spoil = fn(&Path) -> std::io::Result<()>;
+
 /// Ways to make a frame one that the hook refuses.
-const REFUSED: &[(&str, fn(&Path) -> std::io::Result<()>)] = &[
+const REFUSED: &[(&str, Spoil)] = &[
     ("missing", |path| fs::remove_file(path)),
     ("edited", |path| {
         let text = fs::read_to_string(path)?;

@@ -74,10 +74,10 @@ impl Script {
         let other = |hay: &str| {
             self.others.iter().find(|(word, _)| hay.contains(word.as_str())).map(|(_, turns)| turns.as_slice())
         };
-        if !first.contains(MAIN) {
-            if let Some(turns) = other(&first) {
-                return Some(turns);
-            }
+        if !first.contains(MAIN)
+            && let Some(turns) = other(&first)
+        {
+            return Some(turns);
         }
         let said: String = messages
             .iter()

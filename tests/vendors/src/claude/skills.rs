@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Cases;
-use super::drive::{Launch, Run};
+use super::drive::{Drive, Launch, Run};
 use crate::case::Seen;
 use crate::frame::Spec;
 
@@ -33,7 +33,7 @@ fn plugin(run: Run<'_>) -> Result<Seen, String> {
 }
 
 pub fn add(cases: &mut Cases) {
-    const PLACES: [(&str, fn(Run<'_>) -> Result<Seen, String>); 3] = [
+    const PLACES: [(&str, Drive); 3] = [
         ("a skill's inline command", skill),
         ("a slash command's inline command", slash),
         ("a plugin skill's inline command, strongest launch", plugin),

@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::Cases;
-use super::drive::{Run, agent_input};
+use super::drive::{Drive, Run, agent_input};
 use crate::case::{Seen, Want};
 use crate::frame::Spec;
 
@@ -20,7 +20,7 @@ const NEEDLE: &str = "a-needle-in-the-file";
 struct Tool {
     name: &'static str,
     needs: &'static [&'static str],
-    run: fn(Run<'_>) -> Result<Seen, String>,
+    run: Drive,
 }
 
 const TOOLS: &[Tool] = &[
@@ -146,6 +146,11 @@ const TOOLS: &[Tool] = &[
         },
     },
     Tool {
+        name: "TaskList",
+        needs: &["task.todo"],
+        run: |run| run.env("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1").call("TaskList", json!({})).told("No tasks"),
+    },
+    Tool {
         name: "WebSearch",
         needs: &["web.read"],
         run: |run| {
@@ -184,6 +189,11 @@ fn web_fetch(run: Run<'_>) -> Result<Seen, String> {
 }
 
 pub fn add(cases: &mut Cases) {
+    // There is no PowerShell here to run it, but the hook is asked before that shows.
+    cases.blocked("PowerShell, shell not admitted", |run| {
+        let run = run.frame(&Spec::all_but("shell"))?.env("CLAUDE_CODE_USE_POWERSHELL_TOOL", "1");
+        run.call("PowerShell", json!({"command": "New-Item o.txt", "description": "d"})).effect_or_refusal("o.txt")
+    });
     for tool in TOOLS {
         let run = tool.run;
         let needs = tool.needs;

@@ -6,6 +6,7 @@ mod launch;
 mod script;
 mod session;
 mod stub;
+mod terminal;
 
 use std::fs;
 use std::path::{Path, PathBuf};

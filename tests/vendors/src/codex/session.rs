@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -163,6 +164,12 @@ impl<'a> Session<'a> {
     /// Starts the stub and writes `config.toml`; what remains is to start the vendor.
     pub fn prepare(&self) -> Result<Stub, String> {
         let stub = Stub::start(self.script.clone())?;
+        self.configure(&stub)?;
+        Ok(stub)
+    }
+
+    /// Writes `config.toml` for a stub that runs already.
+    pub fn configure(&self, stub: &Stub) -> Result<(), String> {
         let path = self.scratch.config.join("config.toml");
         let text = format!(
             "model = \"{}\"\nmodel_provider = \"stub\"\ncheck_for_update_on_startup = false\n\n\
@@ -174,16 +181,30 @@ impl<'a> Session<'a> {
             self.config,
             self.entry
         );
-        fs::write(&path, text).map_err(|error| format!("could not write {}: {error}", path.display()))?;
-        Ok(stub)
+        fs::write(&path, text).map_err(|error| format!("could not write {}: {error}", path.display()))
     }
 
     /// The vendor's command with this session's environment.
-    pub fn command(&self) -> std::process::Command {
+    pub fn command(&self) -> Command {
         let mut words = self.wrap.clone();
         words.push(self.codex.program.to_string_lossy().into_owned());
-        let mut command = self.scratch.command(&words[0]);
-        command.args(&words[1..]).env("CODEX_HOME", &self.scratch.config).env("STUB_KEY", "none");
+        let mut command = self.command_of(&words[0]);
+        command.args(&words[1..]);
+        command
+    }
+
+    /// What the terminal program is started by.
+    pub fn terminal_words(&self) -> Vec<String> {
+        let mut words = self.wrap.clone();
+        words.push(self.codex.program.to_string_lossy().into_owned());
+        words.extend(self.sandbox.iter().chain(&self.flags).chain(&self.prompt).cloned());
+        words
+    }
+
+    /// Any program with this session's environment.
+    pub fn command_of(&self, program: &str) -> Command {
+        let mut command = self.scratch.command(program);
+        command.env("CODEX_HOME", &self.scratch.config).env("STUB_KEY", "none");
         for (name, value) in &self.env {
             command.env(name, value);
         }
@@ -193,6 +214,10 @@ impl<'a> Session<'a> {
     /// What the app-server takes from the launch line too.
     pub fn settings(&self) -> &[String] {
         &self.flags
+    }
+
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.scratch.logs.join(name)
     }
 
     pub fn project(&self) -> &Path {

@@ -68,6 +68,26 @@ pub fn list(list: &mut List) {
             let ran = |stem: &str| (0..6).filter(|n| scratch.exists(&format!("{stem}{n}.txt"))).count();
             hold([(ran("patch") == 6, "all patches ran"), (ran("shell") == 0, "no shell ran")], &outcome.told())
         });
+        list.holds(format!("{name}: parallel calls have one audit line each, none torn"), move |codex, scratch| {
+            let frame = all_but(&["shell"]).seal(scratch, "frame.json")?;
+            let audit = scratch.frames.join("audit.jsonl");
+            let mut ask = Ask::pinned(&frame);
+            ask.audit = Some(audit.clone());
+            let entry = printed(scratch, &ask)?;
+            Session::new(codex, scratch, mode, Script::turns(vec![crowd(mode)])).entry(&entry.text).run()?;
+            let text = super::text_of(&audit);
+            let lines: Vec<serde_json::Value> =
+                text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            let of = |tool: &str| lines.iter().filter(|line| line["tool"] == tool).count();
+            hold(
+                [
+                    (lines.len() == text.lines().count(), "each line is JSON"),
+                    (of("Bash") == 6, "six for the shells"),
+                    (of("apply_patch") == 6, "six for the patches"),
+                ],
+                &text,
+            )
+        });
         let elsewhere = |scratch: &crate::scratch::Scratch| {
             let mark = scratch.project.join(MARK);
             Call::tool(

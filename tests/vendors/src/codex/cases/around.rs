@@ -61,7 +61,11 @@ fn terminals(list: &mut List) {
             session = session.trusting_the_project();
         }
         let outcome = session.run()?;
-        Ok(outcome.seen(scratch.exists(MARK)))
+        let ran = scratch.exists(MARK);
+        if tty && !ran && !outcome.told().contains("disabled by config") {
+            return Err(format!("nothing was typed, and not for want of a terminal: {}", outcome.told()));
+        }
+        Ok(outcome.seen(ran))
     }
     for mode in Mode::BOTH {
         let name = mode.name();

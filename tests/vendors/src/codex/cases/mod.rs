@@ -3,6 +3,7 @@
 mod agents;
 mod answers;
 mod around;
+mod decider;
 mod faults;
 mod frames;
 mod mcp_names;
@@ -12,6 +13,7 @@ mod prompts;
 mod protected;
 mod scope;
 mod tampering;
+mod terminals;
 mod text;
 mod trust;
 
@@ -20,7 +22,7 @@ use std::path::Path;
 
 use super::launch::Entry;
 use super::script::{Call, Mode, Script};
-use super::session::{Codex, Outcome, Session};
+use super::session::{Codex, Outcome, Session, quoted};
 use crate::case::{Case, Seen, Want};
 use crate::entry::{self, Ask};
 use crate::frame::Spec;
@@ -54,11 +56,13 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     scope::list(&mut list);
     protected::list(&mut list);
     faults::list(&mut list);
+    decider::list(&mut list);
     frames::list(&mut list);
     trust::list(&mut list);
     text::list(&mut list);
     tampering::list(&mut list);
     around::list(&mut list);
+    terminals::list(&mut list);
     list.cases
 }
 
@@ -191,4 +195,15 @@ pub fn fifo(path: &Path) -> Result<(), String> {
         Ok(status) if status.success() => Ok(()),
         other => Err(format!("could not make a pipe at {}: {other:?}", path.display())),
     }
+}
+
+/// Starts what follows where the files of a folder lie over those in /etc, in a mount
+/// namespace of its own. It takes root.
+pub fn over_etc(folder: &Path) -> [String; 6] {
+    let script = format!(
+        "set -e; t=$(mktemp -d); mount -t tmpfs none \"$t\"; cp -a /etc/. \"$t\"; cp -a {}/. \"$t\"; \
+         mount --bind \"$t\" /etc; exec \"$@\"",
+        quoted(&folder.to_string_lossy())
+    );
+    ["unshare".into(), "-m".into(), "sh".into(), "-c".into(), script, "sh".into()]
 }

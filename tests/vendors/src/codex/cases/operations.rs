@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{List, MARK, OPERATIONS, adds, all_but, denied, touch, under};
 use crate::case::Seen;
-use crate::codex::script::{Call, Mode, Script};
+use crate::codex::script::{Call, Mode, Say, Script};
 use crate::codex::session::{Codex, Outcome};
 use crate::frame::Spec;
 use crate::scratch::Scratch;
@@ -112,6 +112,7 @@ pub fn list(list: &mut List) {
                 );
             }
         }
+        offered(list, mode);
         resources(list, mode);
         conversation(list, mode);
     }
@@ -125,6 +126,40 @@ pub fn list(list: &mut List) {
             .setting("features.request_permissions_tool=true")
             .run()?;
         outcome.effect(!denied(&outcome))
+    });
+    list.holds("direct: patches with odd headers add nothing where only file.edit is admitted", |codex, scratch| {
+        let odd = [
+            "\t*** Add File: ran.txt\n+x",
+            "*** Add File:ran.txt\n+x",
+            "***  Add File: ran.txt\n+x",
+            "*** Add File: ran.txt \t\n+x",
+            "*** add file: ran.txt\n+x",
+            "\u{a0}*** Add File: ran.txt\n+x",
+            "*** Add File: \u{a0}ran.txt\n+x",
+            "*** Update File: kept.txt\n@@\n-kept\n+kept\n*** Add File: ran.txt\n+x",
+            "*** Update File: kept.txt\n@@\n-kept\n+kept\n \n*** Add File: ran.txt\n+x",
+            "*** Update File: kept.txt\n@@\n-kept\n+kept\n*** End of File\n*** Add File: ran.txt\n+x",
+            "*** Update File: kept.txt\n*** Move to: ran.txt\n@@\n-kept\n+kept",
+            "*** Update File: kept.txt\n\t*** Move to: ran.txt\n@@\n-kept\n+kept",
+            "*** Update File: kept.txt\n*** Move to:  ran.txt\n@@\n-kept\n+kept",
+            "*** Add File: ran.txt\r\n+x\r",
+            "*** Add File: ran.txt\u{2028}+x",
+            "*** Environment ID: x\n*** Add File: ran.txt\n+x",
+        ];
+        scratch.write("kept.txt", "kept\n")?;
+        let mut calls: Vec<Call> =
+            odd.iter().map(|body| Call::patch(&format!("*** Begin Patch\n{body}\n*** End Patch"))).collect();
+        calls.push(Call::patch("<<'EOF'\n*** Begin Patch\n*** Add File: ran.txt\n+x\n*** End Patch\nEOF\n"));
+        let outcome =
+            under(codex, scratch, Mode::Direct, &Spec::admitting(&["file.edit"]), Script::calls(Mode::Direct, &calls))?
+                .run()?;
+        let names = || -> Result<Vec<String>, std::io::Error> {
+            std::fs::read_dir(&scratch.project)?
+                .map(|file| Ok(file?.file_name().to_string_lossy().into_owned()))
+                .collect()
+        };
+        let names = names().map_err(|error| error.to_string())?;
+        super::hold([(names == ["kept.txt"], "nothing was added")], &format!("{names:?}; {}", outcome.told()))
     });
     list.holds(
         "the provider's own web search is never seen by a hook; web_search=\"disabled\" takes it from the offer",
@@ -157,6 +192,69 @@ fn tried(codex: &Codex, scratch: &Scratch, mode: Mode, row: &Row, spec: &Spec) -
     let script = Script::calls(mode, &[(row.call)(scratch)]);
     let outcome = under(codex, scratch, mode, spec, script)?.config("[tools.update_plan]\nenabled = true\n").run()?;
     outcome.effect((row.ran)(scratch, &outcome))
+}
+
+/// The table knows every tool that the vendor offers, with all that can be switched on: one that
+/// it does not know is denied, and its row is to be written.
+fn offered(list: &mut List, mode: Mode) {
+    const FEATURES: [&str; 10] = [
+        "artifact",
+        "context_management",
+        "default_mode_request_user_input",
+        "goals",
+        "memories",
+        "multi_agent_v2",
+        "request_permissions_tool",
+        "send_message_to_user_async",
+        "sleep_tool",
+        "token_budget",
+    ];
+    list.holds(format!("{}: every tool that Codex offers is in the table", mode.name()), move |codex, scratch| {
+        let asks = match mode {
+            Mode::Direct => Script::default(),
+            Mode::Code => Script::turns(vec![vec![Say::code("text(ALL_TOOLS.map(tool => tool.name).join(' '))")]]),
+        };
+        let mut session = under(codex, scratch, mode, &Spec::admitting(&["web.read"]), asks)?
+            .config("[tools.update_plan]\nenabled = true\n")
+            .server("lab", &json!({"tools": {"note": null}}))?;
+        for feature in FEATURES {
+            session = session.setting(&format!("features.{feature}=true"));
+        }
+        let outcome = session.run()?;
+        let table = scratch.run(scratch.command(scratch.program("mh-hook-codex")).arg("--table"), "table")?.stdout;
+        let known: Vec<&str> = table.lines().filter_map(|line| line.split(' ').next()).collect();
+        let mut names: Vec<String> = outcome.asked.iter().flat_map(|asked| names(&asked.body)).collect();
+        // In a script a namespace and a name are joined; the hook's name has nothing between.
+        let nested = outcome.told();
+        names.extend(
+            nested.lines().last().into_iter().flat_map(|line| line.split(' ')).map(|name| name.replace("__", "")),
+        );
+        let unknown: Vec<&String> = names
+            .iter()
+            .filter(|name| !name.is_empty() && !name.starts_with("mcp") && !known.contains(&name.as_str()))
+            .collect();
+        super::hold(
+            [(names.len() > 5, "tools are offered"), (unknown.is_empty(), "all are known")],
+            &format!("{unknown:?}"),
+        )
+    });
+}
+
+/// The tools that a request offers, by the names that a hook would see.
+fn names(body: &serde_json::Value) -> Vec<String> {
+    let lists = body["input"].as_array().into_iter().flatten().map(|item| &item["tools"]).chain([&body["tools"]]);
+    let mut names = Vec::new();
+    for tool in lists.filter_map(serde_json::Value::as_array).flatten() {
+        let name = tool["name"].as_str().or_else(|| tool["type"].as_str()).unwrap_or_default();
+        match tool["tools"].as_array() {
+            Some(inner) => names.extend(inner.iter().filter_map(|tool| {
+                let space = if name == "functions" { "" } else { name };
+                Some(format!("{space}{}", tool["name"].as_str()?))
+            })),
+            None => names.push(name.to_string()),
+        }
+    }
+    names
 }
 
 /// What the vendor does with the resources of MCP servers, an `mcp.call` by its method.

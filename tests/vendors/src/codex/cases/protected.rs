@@ -95,6 +95,7 @@ pub fn list(list: &mut List) {
             })
         });
     }
+    linked(list);
     list.limit(
         "an admitted shell writes over the hook program",
         "a shell has no path; keep the program where the agent's user cannot write, or use the sandbox",
@@ -108,6 +109,39 @@ pub fn list(list: &mut List) {
             outcome.effect(scratch.exists(super::MARK))
         },
     );
+}
+
+/// Configuration that is kept elsewhere and linked to, as people do with a folder of dotfiles.
+fn linked(list: &mut List) {
+    const LINKED: Place =
+        Place { name: "linked", path: |scratch| scratch.root.join("dotfiles/config.toml"), seeded: false };
+    fn session(codex: &Codex, scratch: &Scratch, patch: &str) -> Result<Seen, String> {
+        let kept = (LINKED.path)(scratch);
+        place(&kept, "")?;
+        symlink(&kept, scratch.config.join("config.toml")).map_err(|error| error.to_string())?;
+        symlink(&scratch.config, scratch.project.join("door")).map_err(|error| error.to_string())?;
+        let frame = Spec::admitting(&OPERATIONS).seal(scratch, "frame.json")?;
+        let entry = printed(scratch, &Ask::pinned(&frame))?;
+        let call = Call::patch(&format!("*** Begin Patch\n{patch}\n*** End Patch"));
+        let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[call]))
+            .entry(&entry.text)
+            .run()?;
+        let gone = scratch.config.join("config.toml").symlink_metadata().is_err();
+        outcome.effect(gone || text_of(&kept).contains("mine"))
+    }
+    list.blocked("protected: a config.toml that is a link, by its own name", |codex, scratch| {
+        let path = scratch.config.join("config.toml");
+        session(codex, scratch, &format!("*** Add File: {}\n+mine", path.display()))
+    });
+    list.blocked("protected: a config.toml that is a link, by another link to its folder", |codex, scratch| {
+        session(codex, scratch, "*** Add File: door/config.toml\n+mine")
+    });
+    list.blocked("protected: a config.toml that is a link, by what it leads to", |codex, scratch| {
+        session(codex, scratch, &format!("*** Add File: {}\n+mine", (LINKED.path)(scratch).display()))
+    });
+    list.blocked("protected: a config.toml that is a link, deleted", |codex, scratch| {
+        session(codex, scratch, "*** Delete File: door/config.toml")
+    });
 }
 
 fn tried(

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{List, MARK, adds, pinned, touch};
+use super::{List, MARK, adds, over_etc, pinned, touch};
 use crate::case::Seen;
 use crate::codex::script::{Call, Mode, Say, Script, Turn};
-use crate::codex::session::{Codex, Outcome, Place, Session, quoted};
+use crate::codex::session::{Codex, Outcome, Place, Session};
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
@@ -232,17 +232,6 @@ fn nested(list: &mut List) {
             .run()?;
         outcome.effect(scratch.exists(MARK))
     });
-}
-
-/// Starts what follows where the files of a folder lie over those in /etc, in a mount
-/// namespace of its own. It takes root.
-fn over_etc(folder: &Path) -> [String; 6] {
-    let script = format!(
-        "set -e; t=$(mktemp -d); mount -t tmpfs none \"$t\"; cp -a /etc/. \"$t\"; cp -a {}/. \"$t\"; \
-         mount --bind \"$t\" /etc; exec \"$@\"",
-        quoted(&folder.to_string_lossy())
-    );
-    ["unshare".into(), "-m".into(), "sh".into(), "-c".into(), script, "sh".into()]
 }
 
 /// Codex puts a folder inside its home in front of a hook's PATH.

@@ -1,0 +1,106 @@
+//! Entries for Codex: written, taken out, printed.
+
+use std::path::Path;
+
+use super::line::{absolute, current, fault, line, new_enough, put, words};
+use super::{Order, PROGRAM};
+use crate::program::{End, Stop, complain};
+use crate::setup::codex::{home, parse, taken_out, with_entries};
+use crate::setup::lock::lock;
+use crate::setup::tree;
+use crate::vendor::Vendor as _;
+use crate::vendor::codex::{Codex, MEASURED_FROM, config, managed};
+
+const WHY_THIS_RELEASE: &str = "how older ones trust and run a hook was not measured";
+
+pub fn work(order: &Order) -> Result<(String, End), Stop> {
+    if order.shell {
+        return Err(Stop::usage("--shell is for claude; codex always runs a shell"));
+    }
+    if order.project.is_some() {
+        return Err(Stop::usage(
+            "--project is for claude: codex takes trust from the user's configuration alone, so the entries stand there too",
+        ));
+    }
+    let home = home(&|name| std::env::var_os(name));
+    let home = absolute(&home.ok_or_else(|| Stop::failed("neither CODEX_HOME nor HOME is set"))?)?;
+    let file = home.join("config.toml");
+    if order.print || order.managed {
+        let line = line::<Codex>(order)?;
+        line.safe(false)?;
+        if order.managed {
+            complain(PROGRAM, "for /etc/codex/requirements.toml, written by root; every other hook is shut out");
+            return Ok((managed(&line.registration), End::Good));
+        }
+        return Ok((config(&line.registration, &words(&file)?), End::Good));
+    }
+    if order.remove { remove(&file) } else { write(order, &file) }
+}
+
+fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
+    let line = line::<Codex>(order)?;
+    line.safe(true)?;
+    let release = new_enough::<Codex>(MEASURED_FROM, WHY_THIS_RELEASE)?;
+    if let Some(folder) = file.parent() {
+        fs_err::create_dir_all(folder).map_err(|error| Stop::failed(error.to_string()))?;
+    }
+    let _held = lock(file).map_err(Stop::failed)?;
+    let text = current(file)?;
+    let key = words(file)?;
+    let new = with_entries(text.as_deref(), &line.registration, &key)
+        .map_err(|(at, what)| fault(file, text.as_deref().unwrap_or_default(), at, &what))?;
+    nothing_else(file, text.as_deref().unwrap_or_default(), &new, &key)?;
+    let done = match text.as_deref() == Some(new.as_str()) {
+        true => "the entries are there already, nothing was changed",
+        false => {
+            put(file, Some(&new))?;
+            "entries and their trust written"
+        }
+    };
+    let told = line.told::<Codex>();
+    Ok((format!("{}: {done}\n{told}{release}{UNDONE}is it on? mh-setup doctor codex\n", file.display()), End::Good))
+}
+
+/// What the entries cannot hold against.
+const UNDONE: &str = "\
+limits: the configuration of a project that you trust can undo features.hooks = true and
+  features.unified_exec_tty = false, and a start-up file of zsh runs before the hook; what cannot be
+  undone: mh-setup codex --managed, as root, or a run that mh-run starts
+";
+
+fn remove(file: &Path) -> Result<(String, End), Stop> {
+    let shown = file.display();
+    let none = || Ok((format!("{shown}: no entry of {} there, nothing was changed\n", Codex::PROGRAM), End::Good));
+    if current(file)?.is_none() {
+        return none();
+    }
+    let _held = lock(file).map_err(Stop::failed)?;
+    let Some(text) = current(file)? else { return none() };
+    match taken_out(&text, &words(file)?).map_err(|(at, what)| fault(file, &text, at, &what))? {
+        Some(new) if new == text => none(),
+        Some(new) => {
+            put(file, Some(&new))?;
+            Ok((format!("{shown}: entries and their trust taken out\n"), End::Good))
+        }
+        None => {
+            put(file, None)?;
+            Ok((format!("{shown}: removed, it held nothing else\n"), End::Good))
+        }
+    }
+}
+
+/// Nothing but our entries may have changed, whatever the file looks like.
+fn nothing_else(file: &Path, old: &str, new: &str, key: &str) -> Result<(), Stop> {
+    let rest = |text: &str| {
+        let text = taken_out(text, key).ok()?.unwrap_or_default();
+        parse(&text[tree::bom(&text)..]).ok()
+    };
+    match (rest(old), rest(new)) {
+        (Some(before), Some(after)) if before.root.same(&after.root) => Ok(()),
+        _ => Err(Stop::failed(format!(
+            "{}: laid out so that the entries cannot be put in without touching the rest; nothing was changed; add what \
+             --print prints by hand",
+            file.display()
+        ))),
+    }
+}

@@ -1,0 +1,157 @@
+//! `mh-setup doctor`: whether the guard is on, and if not, why.
+
+mod claude;
+mod codex;
+mod shots;
+
+use std::path::{Path, PathBuf};
+
+use super::Order;
+use super::line::absolute;
+use crate::host::{self, Setup};
+use crate::program::{End, Stop};
+use crate::seal;
+use crate::setup::place;
+use crate::setup::release::{Installed, Release, installed};
+use crate::setup::report::{Report, State};
+use crate::setup::terms::Terms;
+use crate::vendor::{Registration, Vendor};
+
+pub fn work(order: &Order) -> Result<(String, End), Stop> {
+    let project = match &order.project {
+        Some(project) => absolute(project)?,
+        None => std::env::current_dir().map_err(|error| Stop::failed(host::words(error)))?,
+    };
+    if !project.is_dir() {
+        return Err(Stop::failed(format!("{}: no such folder", project.display())));
+    }
+    // vendors name their working folder as the system does, without links
+    let project = std::fs::canonicalize(&project).unwrap_or(project);
+    let asked = order.words.get(1).map(String::as_str);
+    let etc = PathBuf::from("/etc");
+    let mut reports = Vec::new();
+    if asked != Some("codex") {
+        let flag = order.settings.as_deref().map(absolute).transpose()?;
+        reports.push(claude::examine(etc.clone(), &project, flag));
+    }
+    if asked != Some("claude") {
+        reports.push(codex::examine(etc, &project)?);
+    }
+    let any = reports.iter().any(|report| report.state == State::Live);
+    let all =
+        reports.iter().all(|report| report.state == State::Live || (asked.is_none() && report.state == State::Absent));
+    let end = if any && all { End::Good } else { End::Refused };
+    let text = match order.json {
+        true => json(&reports, asked.is_some()),
+        false => reports.iter().map(Report::text).collect::<Vec<_>>().join("\n"),
+    };
+    Ok((text, end))
+}
+
+/// One vendor's report as an object; both as one object by their names.
+fn json(reports: &[Report], one: bool) -> String {
+    let text = match reports {
+        [report] if one => serde_json::to_string(report),
+        reports => {
+            let named: std::collections::BTreeMap<&str, &Report> =
+                reports.iter().map(|report| (report.vendor, report)).collect();
+            serde_json::to_string(&named)
+        }
+    };
+    text.map(|text| text + "\n").unwrap_or_default()
+}
+
+/// What stands and falls with the line itself: its program, frame and audit, and the release.
+fn line_in_order<V: Vendor>(report: &mut Report, line: &Registration, terms: &Terms, oldest: &str) {
+    report.line = Some(line.shell_words());
+    program::<V>(report, Path::new(&line.program));
+    frame(report, terms);
+    let told = Setup::take(line.arguments.iter().map(Into::into), &|name| std::env::var_os(name));
+    report.why.extend(told.mistake.map(|mistake| format!("{mistake}; every call is denied when started from here")));
+    let files = [("program", Some(&line.program)), ("frame", Some(&terms.frame)), ("audit", terms.audit.as_ref())];
+    for (what, file) in files {
+        let Some(file) = file.map(Path::new).filter(|file| file.exists()) else { continue };
+        if let Some(folder) = place::temporary(file) {
+            report.notes.push(format!("the {what} lies in the temporary folder {}", folder.display()));
+        }
+        if let Some(step) = place::open_to_all(file) {
+            report.why.push(format!("every user can write {}, and with it the {what}; chmod o-w it", step.display()));
+        }
+        if let Some(who) = place::open_to_some(file) {
+            report.notes.push(format!("{who}, and with it the {what}"));
+        }
+        if place::open_to_me(file) && what != "audit" {
+            let pinned =
+                if what == "frame" && terms.pin.is_some() { "; it is pinned, so another one is refused" } else { "" };
+            report
+                .notes
+                .push(format!("you, and an agent with a shell, can write the {what} {}{pinned}", file.display()));
+        }
+    }
+    if let Some(folder) =
+        terms.audit.as_ref().and_then(|audit| Path::new(audit).parent()).filter(|folder| !folder.is_dir())
+    {
+        report
+            .why
+            .push(format!("{}: no such folder for the audit, so every call is denied; make it", folder.display()));
+    }
+    release::<V>(report, oldest);
+}
+
+fn program<V: Vendor>(report: &mut Report, program: &Path) {
+    let shown = program.display();
+    if rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_err() {
+        report.why.push(format!(
+            "{shown}: registered, not startable: every call is blocked; install it again, or {}",
+            V::UNDO
+        ));
+    }
+}
+
+/// Whether a line starts the program that lies beside this one: what another does is not known.
+fn own_program<V: Vendor>(line: &Registration) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let own = std::env::current_exe().ok().map(|own| own.with_file_name(V::PROGRAM));
+    let named = Path::new(&line.program);
+    // one that is gone altogether is not another's
+    own.is_some_and(|own| own == named || (real(&own).is_some() && real(&own) == real(named)))
+}
+
+fn frame(report: &mut Report, terms: &Terms) {
+    let read = host::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES)
+        .and_then(|bytes| seal::verify(&bytes, terms.pin.as_ref()));
+    match read {
+        Ok(frame) => {
+            let pinned = if terms.pin.is_some() { "pinned" } else { "not pinned: whoever can write it decides" };
+            let step = &frame.frame().step;
+            report.frame = Some(format!(
+                "{} {}, step {} of {}, {pinned}",
+                terms.frame,
+                frame.digest().short(),
+                step.index,
+                crate::frame::shown(&step.workflow)
+            ));
+        }
+        Err(refusal) => {
+            let why = format!("{}: {}: {refusal}; every call is denied", terms.frame, refusal.name());
+            report.why.push(format!("{why}; say mh-setup {} again with the frame that is meant", report.vendor));
+        }
+    }
+}
+
+fn release<V: Vendor>(report: &mut Report, oldest: &str) {
+    report.release = match installed(V::WORD) {
+        Installed::Nowhere => format!("not checked, there is no {} on PATH; it has to be {oldest} or newer", V::WORD),
+        Installed::Silent(program, why) => format!("not checked, {}: {why}", program.display()),
+        Installed::At(program, release) => {
+            if Release::find(oldest).is_some_and(|oldest| release < oldest) {
+                report.why.push(format!(
+                    "{}: {} {release} is older than {oldest}; update it",
+                    program.display(),
+                    V::PRODUCT
+                ));
+            }
+            format!("{} {release} ({})", V::PRODUCT, program.display())
+        }
+    };
+}

@@ -1,0 +1,130 @@
+//! The settings files that Claude Code reads, the weakest first.
+
+use std::path::{Path, PathBuf};
+
+use crate::host;
+use crate::setup::report::Loss;
+use crate::setup::tree::{self, Node};
+use crate::vendor::Environment;
+
+/// The most that a settings file may hold.
+pub const MAX_SETTINGS: usize = 16 * 1024 * 1024;
+
+/// What a settings file is to the vendor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The person's own.
+    User,
+    /// The project's, for everybody who works in it.
+    Project,
+    /// The project's, on this machine.
+    Local,
+    /// What `--settings` names.
+    Flag,
+    /// The machine's. Nothing that was tried took hooks from here.
+    Managed,
+}
+
+impl Role {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Project => "project",
+            Role::Local => "local",
+            Role::Flag => "--settings",
+            Role::Managed => "managed",
+        }
+    }
+}
+
+/// Where the files are looked for.
+#[derive(Debug, Clone)]
+pub struct Layers {
+    /// `/etc`, but in a test.
+    pub etc: PathBuf,
+    /// The folder of the user's settings, where one is known.
+    pub user: Option<PathBuf>,
+    /// The folder that the vendor is started in.
+    pub project: PathBuf,
+    /// What `--settings` names.
+    pub flag: Option<PathBuf>,
+}
+
+/// One file.
+#[derive(Debug)]
+pub struct Layer {
+    /// What it is to the vendor.
+    pub role: Role,
+    /// Where it is.
+    pub file: PathBuf,
+    /// What it holds; `None`: there is no such file.
+    pub text: Option<Result<String, String>>,
+    /// The settings, if it loads.
+    pub root: Option<Node>,
+    /// Why it does not load.
+    pub broken: Option<String>,
+}
+
+/// The folder of the user's settings.
+pub fn user_folder(environment: Environment<'_>) -> Option<PathBuf> {
+    let named = environment("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    named.or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".claude")))
+}
+
+impl Layers {
+    /// Read them all.
+    pub fn read(&self) -> Vec<Layer> {
+        let mut files = Vec::new();
+        files.extend(self.user.as_ref().map(|folder| (Role::User, folder.join("settings.json"))));
+        files.push((Role::Project, self.project.join(".claude/settings.json")));
+        files.push((Role::Local, self.project.join(".claude/settings.local.json")));
+        files.extend(self.flag.clone().map(|file| (Role::Flag, file)));
+        let managed = self.etc.join("claude-code");
+        files.push((Role::Managed, managed.join("managed-settings.json")));
+        let mut more: Vec<PathBuf> = std::fs::read_dir(managed.join("managed-settings.d"))
+            .map(|found| found.flatten().map(|entry| entry.path()).collect())
+            .unwrap_or_default();
+        more.retain(|file| file.extension().is_some_and(|end| end == "json"));
+        more.sort();
+        files.extend(more.into_iter().map(|file| (Role::Managed, file)));
+        files.into_iter().map(|(role, file)| Layer::read(role, file)).collect()
+    }
+}
+
+impl Layer {
+    fn read(role: Role, file: PathBuf) -> Layer {
+        let mut layer = Layer { role, text: text_of(&file), file, root: None, broken: None };
+        match &layer.text {
+            None => {}
+            Some(Err(why)) => layer.broken = Some(why.clone()),
+            Some(Ok(text)) => match super::unreadable(text) {
+                Some((at, what)) => {
+                    let (line, column) = crate::setup::text::place(text, at);
+                    layer.broken = Some(format!("line {line}, column {column}: {what}"));
+                }
+                None => layer.root = tree::json(text).ok(),
+            },
+        }
+        layer
+    }
+
+    /// What it takes from a guard that stands in the layer of this role.
+    pub fn losses(&self, guard: Role) -> Vec<Loss> {
+        if guard == Role::Managed && self.role != Role::Managed {
+            return Vec::new();
+        }
+        self.root.as_ref().map(|root| super::losses(self.role, root)).unwrap_or_default()
+    }
+}
+
+/// The text of a file; `None`: there is none of that name.
+pub fn text_of(file: &Path) -> Option<Result<String, String>> {
+    if let Err(error) = std::fs::symlink_metadata(file) {
+        return (error.kind() != std::io::ErrorKind::NotFound).then(|| Err(host::words(error)));
+    }
+    let bytes = host::read_bounded(file, MAX_SETTINGS).map_err(|refusal| refusal.to_string());
+    Some(bytes.and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| format!("byte {}: not UTF-8", error.utf8_error().valid_up_to()))
+    }))
+}

@@ -1,0 +1,119 @@
+//! Codex's `config.toml`: which entries in it are ours, whether they are trusted, and how they get
+//! in and out.
+
+mod layers;
+mod read;
+mod splice;
+
+pub use layers::{Layer, Layers, Role, home};
+pub use read::{Config, parse};
+pub use splice::{taken_out, with_entries};
+
+use super::terms::{Terms, names, unquoted};
+use super::tree::Node;
+use crate::vendor::codex::{Codex, EVENTS, command, group, hook_words, trust_key, trusted_hash};
+use crate::vendor::{Registration, Vendor as _};
+
+/// Whether this hook entry runs our hook program, however it is spelled.
+fn is_ours(entry: &Node) -> bool {
+    entry.get("command").and_then(Node::text).is_some_and(|text| names(text, Codex::PROGRAM))
+}
+
+fn entries(group: &Node) -> &[Node] {
+    group.get("hooks").map(Node::items).unwrap_or_default()
+}
+
+fn wholly_ours(group: &Node) -> bool {
+    !entries(group).is_empty() && entries(group).iter().all(is_ours)
+}
+
+/// The groups of an event.
+fn groups<'a>(root: &'a Node, event: &str) -> &'a [Node] {
+    root.find(&["hooks", event]).map(Node::items).unwrap_or_default()
+}
+
+/// What stands under one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing of ours.
+    Nothing,
+    /// What `mh-setup` writes for these terms, as this group of its event.
+    Exact(Registration, Terms, usize),
+    /// It runs our program and is not what `mh-setup` writes; why.
+    Altered(String),
+}
+
+/// What each of our events holds.
+pub fn found(root: &Node) -> Vec<(&'static str, &'static str, Found)> {
+    EVENTS.into_iter().map(|(event, snake)| (event, snake, at_event(root, event))).collect()
+}
+
+fn at_event(root: &Node, event: &str) -> Found {
+    let mut best = Found::Nothing;
+    for (at, each) in groups(root, event).iter().enumerate() {
+        if !entries(each).iter().any(is_ours) {
+            continue;
+        }
+        match reading(event, each, at) {
+            exact @ Found::Exact(..) => return exact,
+            other => best = other,
+        }
+    }
+    best
+}
+
+fn reading(event: &str, found: &Node, at: usize) -> Found {
+    let line = || {
+        let said = entries(found).iter().find(|entry| is_ours(entry))?.get("command")?.text()?;
+        let words = unquoted(hook_words(said)?)?;
+        let terms = Terms::of(words.get(1..)?)?;
+        let line = terms.registration(words.first()?);
+        (command(&line) == said).then_some((line, terms))
+    };
+    let Some((line, terms)) = line() else {
+        return Found::Altered("its command line is not one that mh-setup writes".into());
+    };
+    if expected(event, &command(&line)).is_some_and(|written| written.same(found)) {
+        return Found::Exact(line, terms, at);
+    }
+    let what = match found.get("matcher") {
+        Some(_) => "it has a `matcher`, so some calls pass it by",
+        None => "it is not as mh-setup writes it",
+    };
+    Found::Altered(what.into())
+}
+
+/// The group that `mh-setup` writes for this command.
+fn expected(event: &str, command: &str) -> Option<Node> {
+    let config = parse(&group(event, command)).ok()?;
+    groups(&config.root, event).first().cloned()
+}
+
+/// Why Codex would skip our entry at this place without a word, if it would.
+pub fn distrust(root: &Node, config: &str, snake: &str, at: usize, command: &str) -> Option<String> {
+    let key = trust_key(config, snake, at, 0);
+    let state = root.find(&["hooks", "state", &key]);
+    let hash = state.and_then(|state| state.get("trusted_hash")).and_then(Node::text);
+    match hash {
+        None => Some(format!("it is not trusted: there is no hooks.state.\"{key}\" with its hash")),
+        Some(hash) if hash != trusted_hash(snake, command) => {
+            Some(format!("the hash in hooks.state.\"{key}\" is another entry's, so it is not trusted"))
+        }
+        Some(_) if state.and_then(|state| state.get("enabled")).and_then(Node::bool) == Some(false) => {
+            Some(format!("hooks.state.\"{key}\" has enabled = false"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The commands of other people's hooks on our events, with the event.
+pub fn others(root: &Node) -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    for (event, _) in EVENTS {
+        for entry in groups(root, event).iter().flat_map(entries).filter(|entry| !is_ours(entry)) {
+            let words = ["command", "tool", "type"].into_iter().find_map(|key| entry.get(key)?.text());
+            all.push((event, words.unwrap_or("?").to_string()));
+        }
+    }
+    all
+}

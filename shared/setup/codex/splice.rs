@@ -1,0 +1,362 @@
+//! Our entries into a `config.toml` and out of it, at byte offsets.
+//!
+//! Nothing is kept but the file itself, so what is changed in somebody else's table says so in a
+//! comment behind it, with what stood there before. Our own tables come at the end, each after a
+//! blank line; a file that did not end in a newline does not do so with them either.
+
+use std::ops::Range;
+
+use super::read::{Config, Form, end, parse};
+use super::{entries, expected, groups, is_ours, wholly_ours};
+use crate::setup::text::{Edits, line_end, line_start, newline};
+use crate::setup::tree::{Node, Value};
+use crate::vendor::Registration;
+use crate::vendor::codex::{EVENTS, FEATURES, basic, command, group, trust, trust_key, trusted_hash};
+
+const MARK: &str = " # mh-setup";
+const WAS: &str = " # mh-setup, was: ";
+const BOM: char = '\u{feff}';
+
+/// What cannot be done at which byte, and why.
+type Fault = (usize, String);
+
+/// The configuration with the entries and their trust in it; `None` for the text of a file that is
+/// not there. `file` is the absolute path by which Codex knows it.
+///
+/// # Errors
+/// It is no TOML, or written in a form that entries cannot be added to.
+pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Result<String, Fault> {
+    if let Some(rest) = text.and_then(|text| text.strip_prefix(BOM)) {
+        return with_entries(Some(rest), line, file).map(|new| format!("{BOM}{new}"));
+    }
+    let command = command(line);
+    let mut text = text.map(String::from);
+    let odd = |config: &Config| EVENTS.iter().any(|(event, _)| !in_place(groups(&config.root, event)));
+    if let Some(found) = &text
+        && odd(&parse(found)?)
+    {
+        // ours, but not where and as we would have written them: out first, then in again
+        text = Some(taken_out(found, file)?.unwrap_or_default());
+    }
+    let new = text.is_none();
+    let text = text.unwrap_or_default();
+    let config = parse(&text)?;
+    let mut work = Work { text: &text, config: &config, edits: Edits::default(), pieces: Vec::new() };
+    work.features()?;
+    work.groups(&command)?;
+    work.trust(&command, file)?;
+    Ok(work.finish(new))
+}
+
+/// Whether an event holds at most one group of ours, and nothing of ours in anybody else's.
+fn in_place(groups: &[Node]) -> bool {
+    let wholly = groups.iter().filter(|group| wholly_ours(group)).count();
+    wholly < 2 && groups.iter().filter(|group| !wholly_ours(group)).flat_map(entries).all(|entry| !is_ours(entry))
+}
+
+struct Work<'a> {
+    text: &'a str,
+    config: &'a Config,
+    edits: Edits,
+    pieces: Vec<String>,
+}
+
+impl Work<'_> {
+    fn features(&mut self) -> Result<(), Fault> {
+        let path = ["features"];
+        let table = self.config.root.find(&path);
+        let is = |key: &str, on: bool| table.and_then(|table| table.get(key)).and_then(Node::bool) == Some(on);
+        if FEATURES.into_iter().all(|(key, on)| is(key, on)) {
+            return Ok(());
+        }
+        let (after, prefix) = match self.config.form(&path) {
+            Form::Inline(at) => {
+                let why = "`features` is written in one piece, which nothing can be added to; write it as a table \
+                           under [features]";
+                return Err((at, why.into()));
+            }
+            Form::Absent => {
+                let lines = FEATURES.map(|(key, on)| format!("{key} = {on}{MARK}\n")).concat();
+                self.pieces.push(format!("[features]{MARK}\n{lines}"));
+                return Ok(());
+            }
+            Form::Header(span) => (span, ""),
+            Form::Dotted(span) => (span, "features."),
+        };
+        for (key, on) in FEATURES {
+            match table.and_then(|table| table.get(key)) {
+                None => {
+                    let at = line_end(self.text, after.end);
+                    let line = format!("{prefix}{key} = {on}{MARK}");
+                    self.edits.put(
+                        at..at,
+                        match self.text[..at].ends_with('\n') {
+                            true => format!("{line}{}", newline(self.text)),
+                            false => format!("{}{line}", newline(self.text)),
+                        },
+                    );
+                }
+                Some(node) => self.set(node, &on.to_string(), true)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Give a value another one, and keep the old one behind it.
+    fn set(&mut self, node: &Node, new: &str, keep: bool) -> Result<(), Fault> {
+        let old = self.text.get(node.span.clone()).unwrap_or_default();
+        let rest = self.text[node.span.end..line_end(self.text, node.span.end)].trim();
+        let plain = matches!(node.value, Value::Bool(_) | Value::Text(_)) && !old.contains(['\n', '#']);
+        if old == new {
+            return Ok(());
+        }
+        if !keep {
+            self.edits.put(node.span.clone(), new);
+        } else if plain && (rest.is_empty() || rest.starts_with('#')) {
+            self.edits.put(node.span.clone(), format!("{new}{WAS}{old}"));
+        } else {
+            let why =
+                format!("this has to be {new}, and it cannot be changed where it stands; put it on a line of its own");
+            return Err((node.span.start, why));
+        }
+        Ok(())
+    }
+
+    fn groups(&mut self, command: &str) -> Result<(), Fault> {
+        for (event, _) in EVENTS {
+            if let Form::Inline(at) = self.config.form(&["hooks", event]) {
+                let why = format!(
+                    "`hooks` or `hooks.{event}` is written in one piece, which nothing can be added to; write it as \
+                     tables under [[hooks.{event}]]"
+                );
+                return Err((at, why));
+            }
+            match groups(&self.config.root, event).iter().find(|group| wholly_ours(group)) {
+                None => self.pieces.push(group(event, command)),
+                Some(old) if expected(event, command).is_some_and(|new| new.same(old)) => {}
+                Some(old) => {
+                    let span = line_start(self.text, old.span.start)..line_end(self.text, end(old));
+                    let new = group(event, command).replace('\n', newline(self.text));
+                    let cut = self.text[..span.end].ends_with('\n');
+                    self.edits.put(span, if cut { new } else { new.trim_end().to_string() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn trust(&mut self, command: &str, file: &str) -> Result<(), Fault> {
+        if let Form::Inline(at) = self.config.form(&["hooks", "state"]) {
+            let why = "`hooks.state` is written in one piece, which nothing can be added to; write it as tables under \
+                       [hooks.state.\"...\"]";
+            return Err((at, why.into()));
+        }
+        for (event, snake) in EVENTS {
+            let there = groups(&self.config.root, event);
+            let own = there.iter().position(wholly_ours);
+            let key = trust_key(file, snake, own.unwrap_or(there.len()), 0);
+            let hash = trusted_hash(snake, command);
+            let Some(state) = self.config.root.find(&["hooks", "state", &key]) else {
+                self.pieces.push(trust(&key, &hash));
+                continue;
+            };
+            // trust that is left of a group that is gone is somebody else's
+            let keep = own.is_none();
+            match state.get("trusted_hash") {
+                Some(node) => self.set(node, &basic(&hash), keep)?,
+                None => return Err((state.span.start, "this trust has no `trusted_hash`; take it out".into())),
+            }
+            if let Some(node) = state.get("enabled").filter(|node| node.bool() == Some(false)) {
+                self.set(node, "true", keep)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The text with everything in it.
+    fn finish(self, new: bool) -> String {
+        let Work { text, mut edits, pieces, .. } = self;
+        if !pieces.is_empty() {
+            let mut all: String = pieces.iter().map(|piece| format!("\n{piece}")).collect();
+            if !text.is_empty() && !text.ends_with('\n') {
+                all.insert(0, '\n');
+                all.pop();
+            }
+            let all = all.replace('\n', newline(text));
+            edits.put(text.len()..text.len(), if new { all.trim_start() } else { &all });
+        }
+        edits.apply(text)
+    }
+}
+
+/// The configuration without the entries and their trust; `None`: the file has been ours alone,
+/// and is to go.
+///
+/// # Errors
+/// It is no TOML.
+pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
+    if let Some(rest) = text.strip_prefix(BOM) {
+        return Ok(Some(format!("{BOM}{}", taken_out(rest, file)?.unwrap_or_default())));
+    }
+    let config = parse(text)?;
+    let mut out = Out { text, edits: Edits::default(), to_end: false };
+    for member in config.root.get("hooks").map(Node::members).unwrap_or_default() {
+        let places = out.groups(member.node.items());
+        let Some((_, snake)) = EVENTS.into_iter().find(|(event, _)| *event == member.key) else { continue };
+        let prefix = format!("{file}:{snake}:");
+        for state in config.root.find(&["hooks", "state"]).map(Node::members).unwrap_or_default() {
+            if let Some(place) = state.key.strip_prefix(&prefix).and_then(numbers) {
+                out.state(&config, state.at, &state.key, &state.node, place, &places, &prefix);
+            }
+        }
+    }
+    if let Some(features) = config.root.get("features") {
+        out.unmark(features);
+        if let Form::Header(span) = config.form(&["features"]) {
+            out.made_header(span, features);
+        }
+    }
+    let mut left = out.edits.apply(text);
+    if out.to_end && !text.ends_with('\n') {
+        left.truncate(left.trim_end_matches('\n').len().max(left.len().saturating_sub(1)));
+        if newline(text) == "\r\n" && left.ends_with('\r') {
+            left.pop();
+        }
+    }
+    Ok((!left.is_empty() || !text.starts_with("[features] # mh-setup")).then_some(left))
+}
+
+/// The last two parts of a trust's key.
+fn numbers(text: &str) -> Option<(usize, usize)> {
+    let (group, entry) = text.split_once(':')?;
+    Some((group.parse().ok()?, entry.parse().ok()?))
+}
+
+/// Where an entry goes when others are taken out; `None`: it is taken out itself.
+type Places = Vec<((usize, usize), Option<(usize, usize)>)>;
+
+struct Out<'a> {
+    text: &'a str,
+    edits: Edits,
+    /// Whether something was cut that reached to the end of the file.
+    to_end: bool,
+}
+
+impl Out<'_> {
+    fn groups(&mut self, groups: &[Node]) -> Places {
+        let (mut places, mut group_at) = (Places::new(), 0);
+        for (at, group) in groups.iter().enumerate() {
+            let gone = wholly_ours(group);
+            let mut entry_at = 0;
+            for (inner, entry) in entries(group).iter().enumerate() {
+                let ours = is_ours(entry);
+                places.push(((at, inner), (!ours).then_some((group_at, entry_at))));
+                entry_at += usize::from(!ours);
+                if ours && !gone && self.text[entry.span.clone()].starts_with('[') {
+                    self.cut(entry.span.start..end(entry));
+                }
+            }
+            if gone {
+                self.cut(group.span.start..end(group));
+            }
+            group_at += usize::from(!gone);
+        }
+        places
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a trust, where it is, and where it goes")]
+    fn state(
+        &mut self,
+        config: &Config,
+        at: usize,
+        key: &str,
+        state: &Node,
+        place: (usize, usize),
+        places: &Places,
+        prefix: &str,
+    ) {
+        match places.iter().find(|(from, _)| *from == place).map(|(_, to)| *to) {
+            Some(None) => {
+                if self.unmark(state) {
+                    return;
+                }
+                match config.form(&["hooks", "state", key]) {
+                    Form::Header(span) => self.cut(span.start..end(state)),
+                    _ => self.cut(at..end(state)),
+                }
+            }
+            // somebody else's entry moves up, and its trust with it
+            Some(Some((group, entry))) if (group, entry) != place => {
+                let quoted = self.text[at..].chars().next().filter(|c| matches!(c, '"' | '\''));
+                let length = quoted.and_then(|quote| self.text[at + 1..].find(quote)).map_or(0, |inside| inside + 2);
+                self.edits.put(at..at + length, basic(&format!("{prefix}{group}:{entry}")));
+            }
+            _ => {}
+        }
+    }
+
+    /// Take back what a comment says was changed in this table. Whether there was any.
+    fn unmark(&mut self, table: &Node) -> bool {
+        let mut any = false;
+        for member in table.members() {
+            let span = &member.node.span;
+            let rest = &self.text[span.end..line_end(self.text, span.end)];
+            if let Some(old) = rest.strip_prefix(WAS) {
+                let old = old.trim_end_matches(['\r', '\n']);
+                let old = old.split(" #").next().unwrap_or(old).trim_end();
+                self.edits.put(span.start..span.end + WAS.len() + old.len(), old);
+                any = true;
+            } else if rest.trim_end() == MARK {
+                self.cut_line(member.at);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// A header that we have made goes with its table, or loses its mark where others have put
+    /// something under it.
+    fn made_header(&mut self, header: Range<usize>, table: &Node) {
+        let rest = &self.text[header.end..line_end(self.text, header.end)];
+        if rest.trim_end() != MARK {
+            return;
+        }
+        // tables below it have headers of their own, and stay
+        let direct = || table.members().iter().map(|member| &member.node).filter(|node| !self.is_header(node));
+        let ours = |node: &Node| {
+            let rest = &self.text[node.span.end..line_end(self.text, node.span.end)];
+            rest.trim_end() == MARK
+        };
+        match direct().all(ours) {
+            true => {
+                let last = direct().map(end).max().unwrap_or(header.end);
+                self.cut(header.start..last);
+            }
+            false => self.edits.cut(header.end..header.end + MARK.len()),
+        }
+    }
+
+    /// Whether a table stands under a header of its own.
+    fn is_header(&self, node: &Node) -> bool {
+        matches!(node.value, Value::Object(_))
+            && (node.span.is_empty() || self.text[node.span.clone()].starts_with('['))
+    }
+
+    fn cut_line(&mut self, at: usize) {
+        let (start, stop) = (line_start(self.text, at), line_end(self.text, at));
+        self.to_end |= stop == self.text.len();
+        self.edits.cut(start..stop);
+    }
+
+    /// Cut whole lines, with the blank one before them.
+    fn cut(&mut self, span: Range<usize>) {
+        let (start, stop) = (line_start(self.text, span.start), line_end(self.text, span.end));
+        let before = &self.text[..start];
+        let blank = ["\n", "\r\n"].into_iter().rev().find_map(|newline| {
+            let above = before.strip_suffix(newline)?;
+            (above.is_empty() || above.ends_with('\n')).then_some(newline.len())
+        });
+        self.to_end |= stop == self.text.len();
+        self.edits.cut(start - blank.unwrap_or(0)..stop);
+    }
+}

@@ -1,0 +1,12 @@
+//! The vendors' configuration: our entries into it, out of it, and whether they hold.
+
+pub mod claude;
+pub mod codex;
+pub mod fire;
+pub mod lock;
+pub mod place;
+pub mod release;
+pub mod report;
+pub mod terms;
+pub mod text;
+pub mod tree;

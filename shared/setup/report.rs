@@ -1,0 +1,188 @@
+//! What was found, for people and for programs.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+/// A way in which the guard is lost, or a hole in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Loss {
+    /// The file, variable or other place that it stands in.
+    pub file: String,
+    /// The key, where there is one.
+    pub key: String,
+    /// What it does.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Loss {
+    /// A loss by this key; the file is told later.
+    pub fn new(key: &str, what: &str, remedy: &str) -> Loss {
+        Loss { file: String::new(), key: key.into(), what: what.into(), remedy: remedy.into() }
+    }
+
+    /// The same, in this file.
+    pub fn within(self, file: impl Into<String>) -> Loss {
+        Loss { file: file.into(), ..self }
+    }
+
+    /// In one line.
+    pub fn line(&self) -> String {
+        let key = if self.key.is_empty() { String::new() } else { format!(" {}", self.key) };
+        format!("{}:{key} {}; {}", self.file, self.what, self.remedy)
+    }
+}
+
+/// How it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Fired, and it denied what it must and nothing else.
+    Live,
+    /// It is registered, and calls run past it, or none runs at all.
+    NotLive,
+    /// What is registered is not what `mh-setup` writes, so it was not fired.
+    Altered,
+    /// Nothing is registered.
+    Absent,
+}
+
+/// A file that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct Seen {
+    /// What it is to the vendor.
+    pub layer: &'static str,
+    /// Where it is.
+    pub file: String,
+    /// `absent`, `read`, or why it is not.
+    pub status: String,
+    /// Under how many events our entry stands.
+    pub entries: usize,
+    /// Other people's hooks on the same events.
+    pub others: Vec<Other>,
+}
+
+/// Somebody else's hook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Other {
+    /// The event.
+    pub event: &'static str,
+    /// What it runs.
+    pub command: String,
+}
+
+/// What became of firing the line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fired {
+    /// The tool whose call was denied.
+    pub denied: String,
+    /// The tool whose call was not.
+    pub passed: String,
+    /// The time of the line, in milliseconds: the middle of several.
+    pub line_ms: f64,
+    /// The time of the program alone.
+    pub program_ms: f64,
+}
+
+/// All that doctor says of one vendor.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The version of this shape.
+    pub v: u32,
+    /// `claude` or `codex`.
+    pub vendor: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// Why it is not live: what has to be put right, all of it.
+    pub why: Vec<String>,
+    /// Each way that takes the guard away, by file, key and remedy.
+    pub losses: Vec<Loss>,
+    /// The vendor's release, or that it was not checked.
+    pub release: String,
+    /// The hook's line.
+    pub line: Option<String>,
+    /// The frame: its digest and whether the line is pinned to it.
+    pub frame: Option<String>,
+    /// What became of firing the line.
+    pub fired: Option<Fired>,
+    /// The files that the vendor reads.
+    pub layers: Vec<Seen>,
+    /// What is worth knowing and takes nothing away by itself.
+    pub notes: Vec<String>,
+    /// What cannot be seen from here.
+    pub unseen: Vec<&'static str>,
+}
+
+impl Report {
+    /// One of which nothing is known yet.
+    pub fn new(vendor: &'static str, unseen: Vec<&'static str>) -> Report {
+        Report {
+            v: 1,
+            vendor,
+            state: State::Absent,
+            why: Vec::new(),
+            losses: Vec::new(),
+            release: String::new(),
+            line: None,
+            frame: None,
+            fired: None,
+            layers: Vec::new(),
+            notes: Vec::new(),
+            unseen,
+        }
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let headline = match self.state {
+            State::Live => "live",
+            State::NotLive => "registered but not live",
+            State::Altered => "registered, altered: not fired",
+            State::Absent => "absent",
+        };
+        let _ = writeln!(out, "{}: {headline}", self.vendor);
+        let mut row = |name: &str, value: &str| {
+            let _ = writeln!(out, "  {name:<9}{value}");
+        };
+        for why in &self.why {
+            row("why", why);
+        }
+        for loss in &self.losses {
+            row("why", &loss.line());
+        }
+        for (name, value) in [("line", &self.line), ("frame", &self.frame)] {
+            if let Some(value) = value {
+                row(name, value);
+            }
+        }
+        row("vendor", &self.release);
+        if let Some(fired) = &self.fired {
+            row("fired", &format!("{} denied, {} not denied", fired.denied, fired.passed));
+            row("time", &format!("line {:.1} ms, program {:.1} ms", fired.line_ms, fired.program_ms));
+        }
+        for seen in &self.layers {
+            let entries =
+                if seen.entries > 0 { format!(", our entry under {} events", seen.entries) } else { String::new() };
+            row("file", &format!("{} ({}): {}{entries}", seen.file, seen.layer, seen.status));
+        }
+        for seen in &self.layers {
+            for other in &seen.others {
+                let what = "another hook, and a rewrite of a call by it is judged by nobody";
+                row(
+                    "note",
+                    &format!("{}: {} `{}`: {what}", seen.file, other.event, crate::frame::shown(&other.command)),
+                );
+            }
+        }
+        for note in &self.notes {
+            row("note", note);
+        }
+        for unseen in &self.unseen {
+            row("unseen", unseen);
+        }
+        out
+    }
+}

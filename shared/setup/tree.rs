@@ -1,0 +1,163 @@
+//! A document as a tree that knows where in the text each value stands.
+
+use std::ops::Range;
+
+use crate::json::{Fault, Kind, Reader};
+
+/// A value and its place.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// The bytes that it takes.
+    pub span: Range<usize>,
+    /// The value.
+    pub value: Value,
+}
+
+/// A value.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// Anything else that is no text and holds nothing, as it is spelled.
+    Number(String),
+    /// A string.
+    Text(String),
+    /// A list.
+    Array(Vec<Node>),
+    /// Members in the order of the text.
+    Object(Vec<Member>),
+}
+
+/// A member of an object.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Where its key begins.
+    pub at: usize,
+    /// The key.
+    pub key: String,
+    /// Its value.
+    pub node: Node,
+}
+
+impl Node {
+    /// The members, if it is an object.
+    pub fn members(&self) -> &[Member] {
+        if let Value::Object(members) = &self.value { members } else { &[] }
+    }
+
+    /// The elements, if it is an array.
+    pub fn items(&self) -> &[Node] {
+        if let Value::Array(items) = &self.value { items } else { &[] }
+    }
+
+    /// The text, if it is one.
+    pub fn text(&self) -> Option<&str> {
+        if let Value::Text(text) = &self.value { Some(text) } else { None }
+    }
+
+    /// The boolean, if it is one.
+    pub fn bool(&self) -> Option<bool> {
+        if let Value::Bool(is) = self.value { Some(is) } else { None }
+    }
+
+    /// The member of this name. Of two, the last, which is the one that a vendor sees.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.members().iter().rev().find(|member| member.key == key).map(|member| &member.node)
+    }
+
+    /// What is found by these names, one inside the other.
+    pub fn find(&self, path: &[&str]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// A key that stands twice in this object, and where it does so the second time.
+    pub fn twice(&self) -> Option<&Member> {
+        let members = self.members();
+        members
+            .iter()
+            .enumerate()
+            .find(|(at, member)| members[..*at].iter().any(|earlier| earlier.key == member.key))
+            .map(|(_, member)| member)
+    }
+
+    /// Whether both say the same, in whatever order and layout.
+    pub fn same(&self, other: &Node) -> bool {
+        match (&self.value, &other.value) {
+            (Value::Null, Value::Null) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Number(a), Value::Number(b)) | (Value::Text(a), Value::Text(b)) => a == b,
+            (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b)),
+            (Value::Object(a), Value::Object(b)) => {
+                a.len() == b.len()
+                    && a.iter().all(|member| other.get(&member.key).is_some_and(|node| member.node.same(node)))
+            }
+            _ => false,
+        }
+    }
+
+    /// What kind of value it is, with its article.
+    pub fn noun(&self) -> &'static str {
+        match self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::Text(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        }
+    }
+}
+
+/// Read a JSON document. A byte order mark is passed over: Claude Code does so too.
+///
+/// # Errors
+/// It is not well formed.
+pub fn json(text: &str) -> Result<Node, Fault> {
+    let skipped = bom(text);
+    let shift = |fault: Fault| Fault { at: fault.at + skipped, ..fault };
+    let mut reader = Reader::new(&text.as_bytes()[skipped..]).map_err(shift)?;
+    let node = value(&mut reader, skipped).and_then(|node| reader.end().map(|()| node));
+    node.map_err(shift)
+}
+
+/// How many bytes a byte order mark takes at the start of this text.
+pub fn bom(text: &str) -> usize {
+    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
+}
+
+fn value(reader: &mut Reader<'_>, skipped: usize) -> Result<Node, Fault> {
+    let kind = reader.kind()?;
+    let start = reader.offset();
+    let value = match kind {
+        Kind::Object => {
+            let mut members = Vec::new();
+            reader.enter_object()?;
+            while let Some(key) = reader.next_key()? {
+                let node = value(reader, skipped)?;
+                members.push(Member { at: key.at + skipped, key: key.name.into_owned(), node });
+            }
+            Value::Object(members)
+        }
+        Kind::Array => {
+            let mut items = Vec::new();
+            reader.enter_array()?;
+            while reader.next_item()? {
+                items.push(value(reader, skipped)?);
+            }
+            Value::Array(items)
+        }
+        Kind::String => Value::Text(reader.string()?.into_owned()),
+        Kind::Number => Value::Number(reader.number()?.to_string()),
+        Kind::Bool | Kind::Null => {
+            reader.skip()?;
+            match reader.slice(start, reader.position()) {
+                "true" => Value::Bool(true),
+                "false" => Value::Bool(false),
+                _ => Value::Null,
+            }
+        }
+    };
+    Ok(Node { span: start + skipped..reader.position() + skipped, value })
+}

@@ -1,0 +1,313 @@
+//! `mh-frame-seal` on documents: what it takes, what it refuses, and where it writes.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::process::Stdio;
+
+use crate::common::{Answer, GOLDEN, Run, Scratch, fixture, run};
+
+fn golden() -> String {
+    fs_err::read_to_string(fixture("golden/frame.json")).unwrap()
+}
+
+/// The golden frame before anybody sealed it: no digest, no tag, nullable fields left out.
+fn unsealed() -> String {
+    let mut value: serde_json::Value = serde_json::from_str(&golden()).unwrap();
+    let frame = value.as_object_mut().unwrap();
+    for key in ["digest", "format", "entities"] {
+        frame.remove(key);
+    }
+    frame["obligations"][0].as_object_mut().unwrap().remove("asked_by");
+    serde_json::to_string(frame).unwrap()
+}
+
+fn edited() -> String {
+    golden().replace("\"op\": \"search\"", "\"op\": \"web.read\"")
+}
+
+#[track_caller]
+fn good(answer: Answer) -> String {
+    assert_eq!((answer.code, &*answer.stderr), (0, ""));
+    answer.stdout
+}
+
+#[track_caller]
+fn fails(answer: Answer, code: i32, stderr: &str) {
+    assert_eq!(answer, Answer { code, stdout: String::new(), stderr: format!("mh-frame-seal: {stderr}\n") });
+}
+
+#[test]
+fn an_unsealed_frame_comes_out_in_the_form_on_disk() {
+    let scratch = Scratch::new();
+    let file = scratch.file("unsealed.json", unsealed());
+    assert_eq!(good(run("mh-frame-seal", [&file])), golden());
+    assert_eq!(good(Run::of("mh-frame-seal").args(["-"]).stdin(unsealed()).answer()), golden());
+    assert_eq!(good(Run::of("mh-frame-seal").stdin(unsealed()).answer()), golden());
+    let empty_digest = golden().replace(GOLDEN, "");
+    assert_eq!(good(Run::of("mh-frame-seal").stdin(empty_digest).answer()), golden());
+}
+
+#[test]
+fn a_sealed_and_intact_document_comes_out_as_the_same_value() {
+    let compact: serde_json::Value = serde_json::from_str(&golden()).unwrap();
+    assert_eq!(good(Run::of("mh-frame-seal").stdin(compact.to_string()).answer()), golden());
+    assert_eq!(good(Run::of("mh-frame-seal").args(["--reseal"]).stdin(golden()).answer()), golden());
+}
+
+#[test]
+fn whoever_changed_a_sealed_frame_is_told_and_not_repaired() {
+    let scratch = Scratch::new();
+    let file = scratch.file("edited.json", edited());
+    let name = file.to_str().unwrap();
+    let new = "17e2b8fc";
+    let answer = run("mh-frame-seal", [name, "-o", name]);
+    assert_eq!((answer.code, &*answer.stdout), (1, ""));
+    let start = format!("mh-frame-seal: {name}: edited: it says it is {GOLDEN}, but its contents are ");
+    let rest = answer.stderr.strip_prefix(&start).unwrap();
+    let (digest, rest) = rest.split_at(64);
+    assert_eq!(
+        rest,
+        ": edited after it was sealed; take the sealed one back, or seal the change with mh-frame-seal --reseal\n"
+    );
+    assert_eq!(fs_err::read_to_string(&file).unwrap(), edited(), "the file is as it was");
+    let resealed = good(run("mh-frame-seal", [name, "--reseal"]));
+    // an operation that moved is put where the canonical order has it
+    assert!(resealed.contains(digest) && !resealed.contains(GOLDEN), "{new} {resealed}");
+    assert!(resealed.find("skill.load").unwrap() < resealed.find("web.read").unwrap());
+}
+
+#[test]
+fn what_is_no_frame_is_refused_by_name() {
+    for (document, stderr) in [
+        ("[]", "-: not json: byte 0: a frame is an object, and this is an array"),
+        ("", "-: not json: byte 0: it is empty"),
+        (
+            r#"{"format":"metaharness.frame/2"}"#,
+            "-: untagged: `format` is \"metaharness.frame/2\", not \"metaharness.frame/1\"",
+        ),
+        (r#"{"format":null}"#, "-: untagged: `format` is null, not \"metaharness.frame/1\""),
+        ("{}", "-: misshapen: byte 0: `workflow` is missing"),
+        (r#"{"allow":1}"#, "-: misshapen: byte 1: `allow` is no key of the frame, and would lie outside the seal"),
+        (r#"{"next":[],"next":[]}"#, "-: misshapen: byte 11: the key `next` stands twice in one object"),
+    ] {
+        fails(Run::of("mh-frame-seal").stdin(document).answer(), 1, stderr);
+    }
+}
+
+#[test]
+fn what_nobody_means_is_not_minted_and_only_warned_of_once_it_is_sealed() {
+    let scratch = Scratch::new();
+    let change = |from: &str, to: &str| {
+        let changed = unsealed().replace(from, to);
+        assert_ne!(changed, unsealed(), "{from}");
+        changed
+    };
+    let server = |list: &str| change(r#"{"op":"dir.list"}"#, list);
+    for (document, doubt) in [
+        (change(r#""attempt":1"#, r#""attempt":0"#), "`step.attempt` is 0; attempts are counted from 1"),
+        (change(r#""development/default""#, r#""""#), "`workflow.id` is empty"),
+        (
+            change(r#""workflow":"development/default""#, r#""workflow":"other""#),
+            "`step.workflow` is \"other\", but `workflow.id` is \"development/default\"",
+        ),
+        (
+            change(r#""state":"implement""#, r#""state":"verify""#),
+            "`step.state` is \"verify\", but `node.id` is \"implement\"",
+        ),
+        (
+            server(r#"{"op":"mcp.call","server":"a","tool":"b__c"}"#),
+            "mcp.call \"a\"/\"b__c\" reaches a vendor's hook as `mcp__a__b__c`, which another pair of server and tool can \
+             read as well; rename the server or the tool",
+        ),
+        (
+            server(r#"{"op":"mcp.call","server":"my-lab","tool":"t"},{"op":"mcp.call","server":"my.lab","tool":"t"}"#),
+            "mcp.call \"my-lab\"/\"t\" reaches a vendor's hook as `mcp__my_lab__t`, which another pair of server and tool \
+             can read as well; rename the server or the tool",
+        ),
+    ] {
+        let target = scratch.path("never.json");
+        let target = target.to_str().unwrap();
+        let stderr = format!("-: not sealed: {doubt}");
+        fails(Run::of("mh-frame-seal").args(["-o", target]).stdin(document.clone()).answer(), 1, &stderr);
+        assert!(!scratch.path("never.json").exists());
+        // whatever another minter seals is a frame for everybody, and comes out as it went in
+        let (digest, sealed) = sealed_elsewhere(&document);
+        let answer = Run::of("mh-frame-verify").args(["-"]).stdin(sealed.clone()).answer();
+        assert_eq!((answer.code, answer.stdout), (0, format!("-: OK {digest}\n")));
+        assert!(answer.stderr.contains(&format!("mh-frame-verify: -: warning: {doubt}\n")), "{}", answer.stderr);
+        assert_eq!(good(Run::of("mh-frame-seal").stdin(sealed.clone()).answer()), sealed);
+        // a second seal mints: it is refused as the first was
+        let unsealed_again = sealed.replace(&digest, &"0".repeat(64));
+        fails(Run::of("mh-frame-seal").args(["--reseal"]).stdin(unsealed_again).answer(), 1, &stderr);
+    }
+}
+
+/// Sealed by the library's plain functions, which ask no questions.
+fn sealed_elsewhere(document: &str) -> (String, String) {
+    let frame = metaharness::frame::read(document.as_bytes()).unwrap().frame.unwrap();
+    let sealed = metaharness::seal::seal(frame);
+    (sealed.digest().to_string(), sealed.document())
+}
+
+#[test]
+fn printing_goes_to_stdout_instead_of_the_document_or_beside_the_file() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out.json");
+    let out = out.to_str().unwrap();
+    let canonical = fs_err::read_to_string(fixture("golden/frame.canonical")).unwrap();
+    let seal = |args: &[&str]| good(Run::of("mh-frame-seal").args(args).stdin(unsealed()).answer());
+    assert_eq!(seal(&["--print", "digest"]), format!("{GOLDEN}\n"));
+    assert_eq!(seal(&["--print=canonical"]), canonical);
+    assert!(seal(&["--print", "text"]).ends_with(&format!("\n\nFrame digest: sha256 {GOLDEN}\n")));
+    assert_eq!(seal(&["-o", out]), "");
+    assert_eq!(fs_err::read_to_string(out).unwrap(), golden());
+    fs_err::remove_file(out).unwrap();
+    assert_eq!(seal(&["--print", "digest", "--output", out]), format!("{GOLDEN}\n"));
+    assert_eq!(fs_err::read_to_string(out).unwrap(), golden());
+}
+
+#[test]
+fn a_file_can_be_sealed_in_place_and_keeps_its_mode() {
+    let scratch = Scratch::new();
+    let file = scratch.file("frame.json", unsealed());
+    fs_err::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let before = fs_err::metadata(&file).unwrap().ino();
+    let name = file.to_str().unwrap();
+    assert_eq!(good(run("mh-frame-seal", [name, "-o", name])), "");
+    assert_eq!(fs_err::read_to_string(&file).unwrap(), golden());
+    let after = fs_err::metadata(&file).unwrap();
+    assert_eq!(after.permissions().mode() & 0o7777, 0o640);
+    assert_ne!(after.ino(), before, "written beside and renamed");
+    let left: Vec<_> = fs_err::read_dir(scratch.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["frame.json"], "nothing is left beside it");
+}
+
+#[test]
+fn a_relative_name_is_written_in_the_working_folder() {
+    let scratch = Scratch::new();
+    let answer = Run::of("mh-frame-seal").folder(scratch.root()).args(["-o", "f.json"]).stdin(unsealed()).answer();
+    assert_eq!(good(answer), "");
+    assert_eq!(fs_err::read_to_string(scratch.path("f.json")).unwrap(), golden());
+}
+
+#[test]
+fn a_link_of_the_callers_own_is_followed_to_its_file() {
+    let scratch = Scratch::new();
+    let file = scratch.file("real/frame.json", "old");
+    let link = scratch.path("link.json");
+    symlink("real/frame.json", &link).unwrap();
+    let name = link.to_str().unwrap();
+    let answer = Run::of("mh-frame-seal").args(["-o", name]).stdin(unsealed()).answer();
+    let stderr = format!("mh-frame-seal: {name} is a link; wrote {}\n", file.display());
+    assert_eq!(answer, Answer { code: 0, stdout: String::new(), stderr });
+    assert!(fs_err::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs_err::read_to_string(&file).unwrap(), golden());
+
+    let nowhere = scratch.path("nowhere.json");
+    symlink("missing/frame.json", &nowhere).unwrap();
+    let name = nowhere.to_str().unwrap();
+    let stderr = format!("{name}: it is a link that leads nowhere: no such file or directory");
+    fails(Run::of("mh-frame-seal").args(["-o", name]).stdin(unsealed()).answer(), 2, &stderr);
+}
+
+#[test]
+fn a_link_to_anothers_file_is_not_followed() {
+    // root's for everybody but root; and root owns nothing of what /proc/1 shows of another's
+    let scratch = Scratch::new();
+    let link = scratch.path("link.json");
+    let (target, who) = if rustix::process::geteuid().is_root() {
+        let file = scratch.file("theirs.json", "theirs");
+        let nobody = rustix::process::Uid::from_raw(65534);
+        rustix::fs::chown(&file, Some(nobody), None).unwrap();
+        (file, "theirs")
+    } else {
+        (std::path::PathBuf::from("/etc/passwd"), "root's")
+    };
+    symlink(&target, &link).unwrap();
+    let name = link.to_str().unwrap();
+    let before = fs_err::read(&target).unwrap();
+    let target = target.canonicalize().unwrap();
+    let stderr = format!("{name}: it is a link, and the link or its file {} is not yours", target.display());
+    fails(Run::of("mh-frame-seal").args(["-o", name]).stdin(unsealed()).answer(), 2, &stderr);
+    assert_eq!(fs_err::read(&target).unwrap(), before, "{who}");
+}
+
+#[test]
+fn what_cannot_be_written_loses_nothing() {
+    let scratch = Scratch::new();
+    let folder = scratch.folder("folder");
+    let name = folder.to_str().unwrap();
+    let seal = |name: &str| Run::of("mh-frame-seal").args(["-o", name]).stdin(unsealed()).answer();
+    fails(seal(name), 2, &format!("{name}: it is not a regular file, so it is not replaced"));
+    fails(seal("/dev/null"), 2, "/dev/null: it is not a regular file, so it is not replaced");
+    let missing = scratch.path("missing/frame.json");
+    let answer = seal(missing.to_str().unwrap());
+    assert_eq!((answer.code, &*answer.stdout), (2, ""));
+    assert!(
+        answer.stderr.starts_with(&format!(
+            "mh-frame-seal: failed to open file `{}",
+            scratch.path("missing/.frame.json.").display()
+        )),
+        "{}",
+        answer.stderr
+    );
+    assert!(answer.stderr.ends_with(": no such file or directory\n"), "{}", answer.stderr);
+    // a limit on file size stops the write in the middle, for root as well
+    let file = scratch.file("frame.json", "old");
+    let mut limited = std::process::Command::new("/bin/sh");
+    limited.args(["-c", "ulimit -f 0; trap '' XFSZ; exec \"$@\"", "sh"]);
+    limited.arg(crate::common::program("mh-frame-seal")).arg("-o").arg(&file).arg(fixture("golden/frame.json"));
+    let output = limited.output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).trim_end().ends_with("file too large"), "{output:?}");
+    assert_eq!(fs_err::read_to_string(&file).unwrap(), "old");
+    assert_eq!(fs_err::read_dir(scratch.root()).unwrap().count(), 2, "the half file is gone");
+}
+
+#[test]
+fn a_document_that_nobody_receives_is_a_failure() {
+    let full = fs_err::OpenOptions::new().write(true).open("/dev/full").unwrap().into_parts().0;
+    for (stdout, why) in [(Stdio::from(full), "no space left on device"), (Stdio::null(), "it is closed, or /dev/null")]
+    {
+        for name in ["mh-frame-seal", "mh-frame-verify"] {
+            let mut run = Run::of(name).args([fixture("golden/frame.json")]);
+            let stdout = match &stdout {
+                _ if why.starts_with("no") => {
+                    Stdio::from(fs_err::OpenOptions::new().write(true).open("/dev/full").unwrap().into_parts().0)
+                }
+                _ => Stdio::null(),
+            };
+            run.command.stdout(stdout);
+            let answer = run.answer();
+            let stderr = format!("{name}: could not write to standard output: {why}\n");
+            assert_eq!((answer.code, answer.stderr), (2, stderr));
+        }
+        drop(stdout);
+    }
+    let mut closed = std::process::Command::new("/bin/sh");
+    closed.args(["-c", "exec \"$@\" >&-", "sh"]);
+    closed.arg(crate::common::program("mh-frame-seal")).arg(fixture("golden/frame.json"));
+    let output = closed.output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn the_command_line_is_held_to_its_page() {
+    let file = fixture("golden/frame.json");
+    let file = file.to_str().unwrap();
+    for (args, why) in [
+        (&[file, file][..], format!("unexpected argument \"{file}\"")),
+        (&["--print", "all"], "--print takes digest, canonical or text, not \"all\"".into()),
+        (&["--print"], "missing argument for option '--print'".into()),
+        (&["-o"], "missing argument for option '-o'".into()),
+        (&["--admit", "shell"], "invalid option '--admit'".into()),
+        (&["-x"], "invalid option '-x'".into()),
+        (&["--new", "--reseal"], "--reseal is for a document, and --new builds one".into()),
+        (&["--new", file], format!("unexpected argument \"{file}\"")),
+    ] {
+        fails(run("mh-frame-seal", args), 2, &format!("{why}; see --help"));
+    }
+    assert_eq!(good(run("mh-frame-seal", ["--version"])), format!("mh-frame-seal {}\n", env!("CARGO_PKG_VERSION")));
+    for help in ["--help", "-h"] {
+        assert!(good(run("mh-frame-seal", [help])).starts_with("usage: mh-frame-seal [FILE|-] [-o OUT]"));
+    }
+}

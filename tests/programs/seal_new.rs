@@ -1,0 +1,174 @@
+//! `mh-frame-seal --new`: a frame from flags, no JSON by hand.
+
+use serde_json::{Value, json};
+
+use crate::common::{NEW, run};
+
+#[track_caller]
+fn built(flags: &[&str]) -> Value {
+    let answer = run("mh-frame-seal", NEW.iter().chain(flags));
+    assert_eq!((answer.code, &*answer.stderr), (0, ""));
+    let mut value: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(value["format"], "metaharness.frame/1");
+    let frame = value.as_object_mut().unwrap();
+    frame.remove("format");
+    assert_eq!(frame.remove("digest").unwrap().as_str().unwrap().len(), 64);
+    value
+}
+
+fn least() -> Value {
+    json!({
+        "entities": null, "handoff": { "handoff": "none" }, "next": [], "node": { "id": "s" }, "obligations": [],
+        "operations": [], "prior": [], "reaching": [],
+        "step": { "attempt": 1, "index": 1, "state": "s", "workflow": "w" }, "workflow": { "id": "w", "version": "1" },
+    })
+}
+
+#[test]
+fn nothing_is_admitted_by_default() {
+    assert_eq!(built(&[]), least());
+}
+
+#[test]
+fn every_flag_ends_where_it_belongs() {
+    for (flags, key, wanted) in [
+        (&["--attempt", "3"][..], "step", json!({ "attempt": 3, "index": 1, "state": "s", "workflow": "w" })),
+        (
+            &["--admit", "shell", "search", "--admit", "file.read,shell"],
+            "operations",
+            json!([{ "op": "file.read" }, { "op": "search" }, { "op": "shell" }]),
+        ),
+        (
+            &["--admit-mcp", "brave-search", "brave_web_search", "--admit", "mcp.call:a/b/c"],
+            "operations",
+            json!([
+                { "op": "mcp.call", "server": "a", "tool": "b/c" },
+                { "op": "mcp.call", "server": "brave-search", "tool": "brave_web_search" },
+            ]),
+        ),
+        (
+            &["--prior", "p1", "--prior", "p2", "--source", "d2"],
+            "prior",
+            json!([{ "source": null, "text": "p1" }, { "source": "d2", "text": "p2" }]),
+        ),
+        (
+            &["--obligation", "o1", "--asked-by", "d1", "--obligation", "o2"],
+            "obligations",
+            json!([{ "asked_by": "d1", "text": "o1" }, { "asked_by": null, "text": "o2" }]),
+        ),
+        (
+            &["--reaching", "r1", "--asked-by", "", "--reaching", ""],
+            "reaching",
+            json!([{ "asked_by": "", "text": "r1" }, { "asked_by": null, "text": "" }]),
+        ),
+        (&["--next", "a", "b", "--next", "a"], "next", json!([{ "id": "a" }, { "id": "b" }, { "id": "a" }])),
+        (
+            &["--entities-from", "list", "--entity", "a", "b", "--entity", "c"],
+            "entities",
+            json!({ "members": ["a", "b", "c"], "source": "list" }),
+        ),
+        (&["--entities-from", "list"], "entities", json!({ "members": [], "source": "list" })),
+        (
+            &["--scope", "src/**", "file.edit,file.read", "--scope", "file:**", "none", "--scope", "proc:x", "shell"],
+            "subjects",
+            json!({ "rules": [
+                { "operations": [{ "op": "file.edit" }, { "op": "file.read" }], "subjects": ["file:src/**"] },
+                { "operations": [], "subjects": ["file:**"] },
+                { "operations": [{ "op": "shell" }], "subjects": ["proc:x"] },
+            ] }),
+        ),
+    ] {
+        let mut value = least();
+        value[key] = wanted;
+        assert_eq!(built(flags), value);
+    }
+}
+
+#[test]
+fn a_step_says_what_it_owes() {
+    let handoff = |flags: &[&str]| {
+        let answer = run("mh-frame-seal", NEW.iter().filter(|flag| **flag != "--handoff-none").chain(flags));
+        assert_eq!(answer.code, 0, "{answer:?}");
+        serde_json::from_str::<Value>(&answer.stdout).unwrap()["handoff"].clone()
+    };
+    assert_eq!(handoff(&["--handoff-artifact", "a"]), json!({ "handoff": "artifact", "kind": null, "name": "a" }));
+    assert_eq!(
+        handoff(&["--handoff-artifact", "a", "--kind", "k"]),
+        json!({ "handoff": "artifact", "kind": "k", "name": "a" })
+    );
+    assert_eq!(handoff(&["--handoff-answer", "s/1"]), json!({ "handoff": "structured_answer", "schema": "s/1" }));
+}
+
+#[test]
+fn what_is_missing_twice_or_wrong_is_named() {
+    let without = |flag: &str| {
+        let at = NEW.iter().position(|word| *word == flag).unwrap();
+        let taken = if flag == "--handoff-none" { 1 } else { 2 };
+        [&NEW[..at], &NEW[at + taken..]].concat()
+    };
+    let with = |flags: &[&'static str]| [&NEW[..], flags].concat();
+    for (flags, why) in [
+        (without("--workflow"), "a new frame needs --workflow"),
+        (without("--version"), "a new frame needs --version"),
+        (without("--state"), "a new frame needs --state"),
+        (without("--step"), "a new frame needs --step"),
+        (
+            without("--handoff-none"),
+            "say what the step owes: --handoff-none, --handoff-artifact NAME or --handoff-answer SCHEMA",
+        ),
+        (with(&["--workflow", "x"]), "--workflow is given twice"),
+        (with(&["--handoff-answer", "x"]), "a handoff is given twice"),
+        (with(&["--kind", "k"]), "--kind is about the --handoff-artifact before it, and there is none"),
+        (with(&["--attempt", "-1"]), "--attempt takes a whole number from 0 to 4294967295, not \"-1\""),
+        (with(&["--attempt", "4294967296"]), "--attempt takes a whole number from 0 to 4294967295, not \"4294967296\""),
+        (with(&["--source", "d"]), "--source is about the --prior before it, and there is none"),
+        (
+            with(&["--prior", "p", "--asked-by", "d"]),
+            "--asked-by is about the --obligation or --reaching before it, and there is none",
+        ),
+        (with(&["--prior", "p", "--source", "d", "--source", "e"]), "--source is given twice"),
+        (with(&["--entity", "a"]), "--entity needs --entities-from before it"),
+        (with(&["--entities-from", "a", "--entities-from", "b"]), "--entities-from is given twice"),
+        (with(&["--admit"]), "missing argument for option '--admit'"),
+        (with(&["--admit-mcp", "lab"]), "missing argument for option '--admit-mcp'"),
+        (with(&["--colour", "red"]), "there is no flag --colour"),
+        (
+            with(&["--admit", "file.delete"]),
+            "\"file.delete\" is no operation; there are file.read, file.write, file.edit, dir.list, search, shell, web.read, \
+             skill.load, subagent.spawn, task.todo, and mcp.call:SERVER/TOOL",
+        ),
+    ] {
+        let answer = run("mh-frame-seal", &flags);
+        assert_eq!((answer.code, answer.stdout), (2, String::new()), "{flags:?}");
+        assert_eq!(answer.stderr, format!("mh-frame-seal: {why}; see --help\n"));
+    }
+}
+
+#[test]
+fn what_nobody_means_is_not_minted() {
+    for (flags, doubt) in [
+        (&["--attempt", "0"][..], "`step.attempt` is 0; attempts are counted from 1"),
+        (
+            &["--admit-mcp", "a__b", "note"],
+            "mcp.call \"a__b\"/\"note\" reaches a vendor's hook as `mcp__a__b__note`, which another pair of server and tool \
+             can read as well; rename the server or the tool",
+        ),
+        (
+            &["--admit-mcp", "", "note"],
+            "mcp.call \"\"/\"note\" reaches a vendor's hook as `mcp____note`, which another pair of server and tool can read \
+             as well; rename the server or the tool",
+        ),
+    ] {
+        let answer = run("mh-frame-seal", NEW.iter().chain(flags));
+        assert_eq!((answer.code, answer.stdout), (1, String::new()));
+        assert_eq!(answer.stderr, format!("mh-frame-seal: the new frame: not sealed: {doubt}\n"));
+    }
+    let answer = run(
+        "mh-frame-seal",
+        ["--new", "--workflow", "", "--version", "1", "--state", "s", "--step", "0", "--handoff-none"],
+    );
+    assert_eq!(
+        (answer.code, &*answer.stderr),
+        (1, "mh-frame-seal: the new frame: not sealed: `workflow.id` is empty\n")
+    );
+}

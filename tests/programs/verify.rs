@@ -1,0 +1,238 @@
+//! `mh-frame-verify`: its flags, its lines, its exit codes.
+
+use crate::common::{Answer, GOLDEN, Run, Scratch, fixture, run};
+
+const VERIFY: &str = "mh-frame-verify";
+
+fn golden() -> String {
+    fixture("golden/frame.json").to_str().unwrap().into()
+}
+
+fn edited(scratch: &Scratch) -> String {
+    let text = fs_err::read_to_string(fixture("golden/frame.json")).unwrap();
+    let file = scratch.file("edited.json", text.replace("\"index\": 2", "\"index\": 3"));
+    file.to_str().unwrap().into()
+}
+
+#[track_caller]
+fn usage(args: &[&str], why: &str) {
+    let stderr = format!("{VERIFY}: {why}; see --help\n");
+    assert_eq!(run(VERIFY, args), Answer { code: 2, stdout: String::new(), stderr });
+}
+
+#[test]
+fn several_files_get_a_line_each_and_the_highest_code_wins() {
+    let scratch = Scratch::new();
+    let (good, bad) = (golden(), edited(&scratch));
+    let missing = scratch.path("missing.json").to_str().unwrap().to_string();
+    let codes = |files: &[&String]| {
+        let answer = run(VERIFY, files);
+        assert_eq!(answer.stdout.lines().count(), files.len());
+        for (line, file) in answer.stdout.lines().zip(files) {
+            assert!(line.starts_with(&format!("{file}: ")), "{line}");
+        }
+        answer.code
+    };
+    assert_eq!(codes(&[&good]), 0);
+    assert_eq!(codes(&[&good, &good]), 0);
+    assert_eq!(codes(&[&bad]), 1);
+    assert_eq!(codes(&[&good, &bad, &good]), 1);
+    assert_eq!(codes(&[&missing]), 2);
+    assert_eq!(codes(&[&missing, &bad]), 2);
+    assert_eq!(codes(&[&bad, &missing, &good]), 2);
+}
+
+#[test]
+fn quiet_says_only_what_is_wrong_and_status_says_nothing() {
+    let scratch = Scratch::new();
+    let (good, bad) = (golden(), edited(&scratch));
+    for quiet in ["--quiet", "-q"] {
+        assert_eq!(run(VERIFY, [quiet, &good]).stdout, "");
+        let answer = run(VERIFY, [quiet, &good, &bad]);
+        assert_eq!((answer.code, answer.stdout.lines().count()), (1, 1));
+        assert!(answer.stdout.starts_with(&format!("{bad}: REFUSED edited: it says it is {GOLDEN}")));
+    }
+    for (files, code) in [(&[&good][..], 0), (&[&good, &bad], 1), (&[&"missing".to_string()], 2)] {
+        let answer = Run::of(VERIFY).args(["--status"]).args(files).answer();
+        assert_eq!(answer, Answer { code, stdout: String::new(), stderr: String::new() });
+    }
+}
+
+#[test]
+fn a_name_is_escaped_as_sha256sum_does() {
+    let scratch = Scratch::new();
+    let document = fs_err::read(fixture("golden/frame.json")).unwrap();
+    for (name, shown) in [("a\nb", "a\\nb"), ("a\\b", "a\\\\b"), ("a\rb", "a\\rb")] {
+        scratch.file(name, &document);
+        let answer = Run::of(VERIFY).folder(scratch.root()).args([name]).answer();
+        assert_eq!(answer.stdout, format!("\\{shown}: OK {GOLDEN}\n"));
+    }
+    for plain in ["a b", "é: OK", "a\tb"] {
+        scratch.file(plain, &document);
+        let answer = Run::of(VERIFY).folder(scratch.root()).args([plain]).answer();
+        assert_eq!(answer.stdout, format!("{plain}: OK {GOLDEN}\n"));
+    }
+    // the line of a refusal is escaped as well: no file can pose as another that is in order
+    scratch.file("x\ny.json: OK", "{}");
+    let answer = Run::of(VERIFY).folder(scratch.root()).args(["x\ny.json: OK"]).answer();
+    assert_eq!(answer.stdout.lines().count(), 1);
+}
+
+#[test]
+fn json_is_one_object_a_line() {
+    let scratch = Scratch::new();
+    let answer = run(VERIFY, ["--json", &golden(), &edited(&scratch), "missing"]);
+    assert_eq!(answer.code, 2);
+    assert_eq!(answer.stderr, "", "warnings stand in the lines");
+    let lines: Vec<serde_json::Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(
+        lines[0],
+        serde_json::json!({ "file": golden(), "ok": true, "digest": GOLDEN, "refusal": null, "warnings": [] })
+    );
+    assert_eq!((&lines[1]["ok"], &lines[1]["digest"]), (&false.into(), &serde_json::Value::Null));
+    assert_eq!(lines[1]["refusal"]["name"], "edited");
+    assert_eq!(lines[2]["refusal"], serde_json::json!({ "name": "unreadable", "why": "no such file or directory" }));
+    let answer = run(VERIFY, ["--json", fixture("frames/nothing.json").to_str().unwrap()]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&answer.stdout).unwrap()["warnings"], serde_json::json!([]));
+}
+
+#[test]
+fn a_pin_is_held_to_and_takes_one_file() {
+    let scratch = Scratch::new();
+    let good = golden();
+    assert_eq!(run(VERIFY, ["--digest", GOLDEN, &good]).code, 0);
+    let other = "0".repeat(64);
+    let answer = run(VERIFY, [&good, "--digest", &other]);
+    let why = format!("the frame is {GOLDEN}, and {other} is asked for: this is another frame");
+    assert_eq!((answer.code, answer.stdout), (1, format!("{good}: REFUSED pinned: {why}\n")));
+    // a pin that happens to be what an edited file says of itself does not help it
+    let answer = run(VERIFY, [&edited(&scratch), "--digest", GOLDEN]);
+    assert!(answer.stdout.contains(": REFUSED edited: "), "{}", answer.stdout);
+    for print in ["digest", "canonical", "text"] {
+        let answer = run(VERIFY, [&good, "--digest", &other, "--print", print]);
+        assert_eq!((answer.code, answer.stdout), (1, String::new()));
+        assert_eq!(answer.stderr, format!("{VERIFY}: {good}: pinned: {why}\n"));
+    }
+    usage(&["--digest", GOLDEN, &good, &good], "--digest, --print, --admits and --explain take one file");
+    for bad in ["", "43a6", &GOLDEN.to_uppercase(), &format!("sha256:{}", &GOLDEN[7..])] {
+        usage(&["--digest", bad, &good], &format!("--digest takes 64 lower-case hexadecimal digits, not {bad:?}"));
+    }
+}
+
+#[test]
+fn admits_answers_by_exit_code() {
+    let good = golden();
+    for (operations, code) in [
+        (&["shell"][..], 0),
+        (&["shell", "file.read", "skill.load"], 0),
+        (&["web.read"], 1),
+        (&["shell", "web.read"], 1),
+        (&["mcp.call:lab/note"], 1),
+    ] {
+        let answer = Run::of(VERIFY).args([&good, "--admits"]).args(operations).answer();
+        assert_eq!(answer, Answer { code, stdout: String::new(), stderr: String::new() }, "{operations:?}");
+    }
+    let server = fixture("frames/one-mcp-server.json");
+    let server = server.to_str().unwrap();
+    assert_eq!(run(VERIFY, [server, "--admits", "mcp.call:lab/note", "--admits", "search"]).code, 0);
+    assert_eq!(run(VERIFY, [server, "--admits", "mcp.call:lab/forget"]).code, 1);
+    let answer = run(VERIFY, [&good, "--admits", "Shell"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.starts_with("mh-frame-verify: \"Shell\" is no operation; there are file.read, "));
+    // an answer about a document that is refused is no answer
+    let scratch = Scratch::new();
+    let answer = run(VERIFY, [&edited(&scratch), "--admits", "shell"]);
+    assert_eq!(answer.code, 1);
+    assert!(answer.stderr.contains(": edited: "), "{}", answer.stderr);
+    let answer = run(VERIFY, ["missing", "--admits", "shell"]);
+    assert_eq!(
+        (answer.code, &*answer.stderr),
+        (2, "mh-frame-verify: missing: unreadable: no such file or directory\n")
+    );
+}
+
+#[test]
+fn the_command_line_is_held_to_its_page() {
+    let good = golden();
+    usage(&[], "no file is given");
+    usage(&["--status"], "no file is given");
+    usage(&["--print", "digest", &good, &good], "--digest, --print, --admits and --explain take one file");
+    usage(&["--print", "seal", &good], "--print takes digest, canonical or text, not \"seal\"");
+    usage(&["--explain", "cursor", &good], "--explain takes claude or codex, not \"cursor\"");
+    usage(&["--explain", "claude", &good], "--explain needs --payload FILE");
+    usage(
+        &["--explain", "claude", &good, "--payload", &good, "--policy", "Frame"],
+        "--policy takes frame or deny-only",
+    );
+    usage(&["--canonical", &good], "invalid option '--canonical'");
+    usage(&["-x", &good], "invalid option '-x'");
+    let answer = run(VERIFY, ["--explain", "claude", &good, "--payload", "missing"]);
+    assert_eq!((answer.code, &*answer.stderr), (2, "mh-frame-verify: missing: no such file or directory\n"));
+    assert_eq!(run(VERIFY, ["-V"]).stdout, format!("{VERIFY} {}\n", env!("CARGO_PKG_VERSION")));
+    for help in ["--help", "-h"] {
+        assert!(run(VERIFY, [help]).stdout.starts_with("usage: mh-frame-verify FILE... | -"));
+    }
+}
+
+#[test]
+fn what_a_frames_author_should_hear_is_said_on_stderr_and_changes_no_code() {
+    let scratch = Scratch::new();
+    let long = "x".repeat(50_000);
+    for (flags, wanted) in [
+        (&["--admit", "file.write"][..], &[][..]),
+        (&["--admit", "shell", "dir.list", "search", "file.read"], &[]),
+        (
+            &["--admit", "file.read,search"],
+            &[
+                "Codex has no tool for file.read, search: its shell does that, and shell is not admitted",
+                "Claude Code offers its tools for search only when asked (--tools with Glob and Grep); else its shell does \
+                 that, and shell is not admitted",
+            ],
+        ),
+        (
+            &["--admit", "skill.load"],
+            &["Codex has no tool for skill.load: its shell does that, and shell is not admitted"],
+        ),
+        (
+            &["--admit", "shell", "--scope", "src/**", "file.edit"],
+            &[
+                "the path scope has no rule for `file:**`: of a path that no rule matches it says nothing",
+                "the path scope does not bind the shell, which is admitted: a command has no path",
+            ],
+        ),
+        (
+            &["--admit", "file.edit", "--scope", "proc:x", "none", "--scope", "**", "none"],
+            &["the glob `proc:x` of the path scope matches no path: it does not begin with `file:`"],
+        ),
+        (
+            &["--prior", &long],
+            &[
+                "the instruction text is longer than Claude Code carries; it ends with: (Left out here because the frame is \
+                 too long: what has already been established; the digest.)",
+                "the instruction text is longer than Codex carries; it ends with: (Left out here because the frame is too \
+                 long: what has already been established; the digest.)",
+            ],
+        ),
+    ] {
+        let file = scratch.frame("frame.json", flags);
+        let file = file.to_str().unwrap();
+        let answer = run(VERIFY, [file]);
+        assert_eq!(answer.code, 0);
+        let lines: Vec<String> = wanted.iter().map(|why| format!("{VERIFY}: {file}: warning: {why}\n")).collect();
+        assert_eq!(answer.stderr, lines.concat());
+        // what is asked for by machine is not mixed with advice
+        assert_eq!(run(VERIFY, [file, "--print", "digest"]).stderr, "");
+        let json: serde_json::Value = serde_json::from_str(&run(VERIFY, ["--json", file]).stdout).unwrap();
+        assert_eq!(json["warnings"], serde_json::json!(wanted));
+    }
+}
+
+#[test]
+fn a_warning_names_its_file_on_one_line() {
+    let scratch = Scratch::new();
+    scratch.frame("a\nb", &["--admit", "skill.load"]);
+    let answer = Run::of(VERIFY).folder(scratch.root()).args(["a\nb"]).answer();
+    assert!(answer.stderr.starts_with("mh-frame-verify: a\\nb: warning: Codex has no tool"), "{}", answer.stderr);
+    assert_eq!(answer.stderr.lines().count(), 1);
+}

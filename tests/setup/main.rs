@@ -1,0 +1,9 @@
+//! `mh-setup` as people run it, in homes made for the purpose.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod claude;
+mod codex;
+mod doctor;
+mod refusals;
+mod scratch;
