@@ -22,6 +22,8 @@ pub struct Call {
     /// Whether the vendor did not offer the tool, which the launch sees to where a frame does not
     /// admit it.
     pub withheld: bool,
+    /// Whether the vendor says that a hook stopped it, by its answer or by its failure.
+    pub by_hook: bool,
 }
 
 impl Call {
@@ -156,6 +158,7 @@ impl Turn {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == call_id) {
                     (call.over, call.failed, call.ran) = (true, failed, ran);
                     call.withheld = !ran && content.contains("is disabled for this session");
+                    call.by_hook = failed && content.starts_with("PreToolUse:");
                 }
             }
             Event::HookFailed { hook, why } => {
@@ -231,7 +234,8 @@ impl Turn {
             ..Judgement::default()
         }));
         let refused = |id: &str| self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(id));
-        let own = self.denials.iter().filter(|(id, ..)| !refused(id));
+        let by_hook = |id: &str| self.calls.iter().any(|call| call.id == id && call.by_hook);
+        let own = self.denials.iter().filter(|(id, ..)| !refused(id) && !by_hook(id));
         self.denied = own.map(|(_, tool, input)| (tool.clone(), summary(input))).collect();
     }
 

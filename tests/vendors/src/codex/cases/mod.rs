@@ -6,6 +6,7 @@ mod around;
 mod decider;
 mod faults;
 mod frames;
+mod governed;
 mod mcp_names;
 mod operations;
 mod permission;
@@ -63,6 +64,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     tampering::list(&mut list);
     around::list(&mut list);
     terminals::list(&mut list);
+    governed::list(&mut list);
     list.cases
 }
 
