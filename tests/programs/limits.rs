@@ -185,13 +185,17 @@ fn a_patch_of_more_files_than_can_be_judged_in_time_is_denied() {
 #[test]
 fn a_name_that_can_be_read_in_millions_of_ways_is_denied_and_costs_no_memory() {
     for vendor in VENDORS {
-        for name in ["_".repeat(3_000_000), "a__".repeat(1_000_000)] {
-            let tool = format!("mcp__{name}");
-            let payload = bytes(&call(vendor, &tool, json!({})));
-            let reason = Run::hook(vendor).frame(fixture("golden/frame.json")).stdin(payload).answer().denial();
+        let denial = |tool: &str| {
+            let payload = bytes(&call(vendor, tool, json!({})));
+            Run::hook(vendor).frame(fixture("golden/frame.json")).stdin(payload).answer().denial()
+        };
+        for piece in ["_", "a__"] {
+            let tool = format!("mcp__{}", piece.repeat(1_001));
             let why =
                 format!("{}... has a name of more than 1000 bytes, which no mcp tool has (step 2, ", &tool[..107]);
-            assert!(reason.starts_with(&why), "{reason}");
+            assert!(denial(&tool).starts_with(&why), "{}", denial(&tool));
+            let reason = denial(&format!("mcp__{}", piece.repeat(3_000_000)));
+            assert!(reason.contains("the payload has a `tool_name` of more than 4096 bytes"), "{reason}");
         }
     }
 }
