@@ -1,5 +1,5 @@
 //! The entry as `mh-setup` prints it, and the same entry carried to other places that
-//! Codex reads hooks from: the launch line, `hooks.json`, `requirements.toml`.
+//! Codex reads hooks from: the launch line, `hooks.json`.
 
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
@@ -77,19 +77,13 @@ impl Entry {
         json!({"hooks": hooks})
     }
 
-    /// As the contents of `/etc/codex/requirements.toml`: without trust, which managed
-    /// hooks do not need.
-    pub fn requirements(&self) -> String {
+    /// The entry without its trust hashes.
+    pub fn untrusted(&self) -> String {
         let mut whole = self.table.clone();
         if let Some(Value::Table(hooks)) = whole.get_mut("hooks") {
             hooks.remove("state");
         }
         whole.to_string()
-    }
-
-    /// The entry without its trust hashes.
-    pub fn untrusted(&self) -> String {
-        self.requirements()
     }
 
     /// The entry with one event's group only, trusted as printed.

@@ -4,6 +4,7 @@ mod agents;
 mod answers;
 mod around;
 mod decider;
+mod doctor;
 mod faults;
 mod frames;
 mod governed;
@@ -60,6 +61,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     decider::list(&mut list);
     frames::list(&mut list);
     trust::list(&mut list);
+    doctor::list(&mut list);
     text::list(&mut list);
     tampering::list(&mut list);
     around::list(&mut list);

@@ -181,6 +181,19 @@ fn after(codex: &Codex, scratch: &Scratch, act: &str, project: bool, place: Plac
     Ok(outcome)
 }
 
+/// What `mh-setup --managed` prints for an administrator.
+fn managed(scratch: &Scratch) -> Result<String, String> {
+    let frame = shell().seal(scratch, "frame.json")?;
+    let mut setup = scratch.command(scratch.program("mh-setup"));
+    setup.args(["codex", "--managed", "--policy", "frame", "--frame"]).arg(&frame.path);
+    setup.env("CODEX_HOME", &scratch.config);
+    let printed = scratch.run(&mut setup, "setup")?;
+    match printed.code {
+        Some(0) => Ok(printed.stdout),
+        code => Err(format!("mh-setup codex --managed ended with {code:?}: {}", printed.stderr)),
+    }
+}
+
 /// Codex once more, started by the agent's shell with hooks switched off.
 fn nested(list: &mut List) {
     fn command(codex: &Codex) -> String {
@@ -212,18 +225,16 @@ fn nested(list: &mut List) {
     list.blocked(
         "requirements.toml: a codex exec --disable hooks that an admitted shell starts is under the frame",
         |codex, scratch| {
-            let entry = pinned(scratch, &shell())?;
             let etc = scratch.root.join("etc");
-            super::place(&etc.join("codex/requirements.toml"), &entry.requirements())?;
+            super::place(&etc.join("codex/requirements.toml"), &managed(scratch)?)?;
             let outcome = Session::new(codex, scratch, Mode::Direct, script(codex)).wrapped(&over_etc(&etc)).run()?;
             ended(&outcome)?;
             outcome.effect(scratch.exists(MARK))
         },
     );
     list.blocked("requirements.toml: a trusted project that switches hooks off does not", |codex, scratch| {
-        let entry = pinned(scratch, &shell())?;
         let etc = scratch.root.join("etc");
-        super::place(&etc.join("codex/requirements.toml"), &entry.requirements())?;
+        super::place(&etc.join("codex/requirements.toml"), &managed(scratch)?)?;
         scratch.write(".codex/config.toml", "[features]\nhooks = false\n")?;
         let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[adds(MARK)]))
             .wrapped(&over_etc(&etc))

@@ -1,0 +1,184 @@
+//! What `mh-setup` writes into a configuration, and what its doctor says of one, held against what
+//! Codex does with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{List, MARK, all_but, hold, pinned, place, text_of, touch};
+use crate::case::Seen;
+use crate::codex::script::{Mode, Script};
+use crate::codex::session::{Codex, Session};
+use crate::frame::Spec;
+use crate::scratch::Scratch;
+
+type Act = fn(&Scratch) -> Result<(), String>;
+
+/// What is done to the configuration, whether the project is trusted, and whether the guard then
+/// still holds.
+const SITUATIONS: &[(&str, bool, bool, Act)] = &[
+    ("as printed", false, true, |_| Ok(())),
+    ("with no trust", false, false, |scratch| edited(scratch, "\ntrusted_hash = ", "\nother = ")),
+    ("with one byte of the command changed", false, false, |scratch| edited(scratch, "-k 1 25", "-k 1 24")),
+    ("with trust for another CODEX_HOME", false, false, |scratch| {
+        let file = scratch.config.join("config.toml");
+        edited(scratch, &format!("{}:", file.display()), "/elsewhere/config.toml:")
+    }),
+    ("with hooks switched off", false, false, |scratch| edited(scratch, "\nhooks = true", "\nhooks = false")),
+    ("with the hook's own switch off", false, false, |scratch| {
+        edited(scratch, "\ntrusted_hash = ", "\nenabled = false\ntrusted_hash = ")
+    }),
+    ("behind another hook of the same event", false, false, |scratch| {
+        let other = "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = \"exit 0\"\n\n";
+        edited(scratch, "[[hooks.PreToolUse]]\n", &format!("{other}[[hooks.PreToolUse]]\n"))
+    }),
+    ("beside a hooks.json of another's", false, true, |scratch| {
+        let other = r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"exit 0"}]}]}}"#;
+        place(&scratch.config.join("hooks.json"), other)
+    }),
+    ("in a trusted project that switches hooks off", true, false, |scratch| project(scratch, "hooks = false")),
+    ("in a project that nobody trusts and that switches hooks off", false, true, |scratch| {
+        project(scratch, "hooks = false")
+    }),
+];
+
+pub fn list(list: &mut List) {
+    written(list);
+    for (what, trusted, blocked, act) in SITUATIONS {
+        list.holds(format!("doctor: {what}: it says what Codex does"), move |codex, scratch| {
+            let entry = pinned(scratch, &all_but(&["shell"]))?;
+            let script = Script::calls(Mode::Direct, &[touch()]);
+            let mut session = Session::new(codex, scratch, Mode::Direct, script).entry(&entry.text);
+            if *trusted {
+                session = session.trusting_the_project();
+            }
+            let stub = session.prepare()?;
+            act(scratch)?;
+            let (live, said) = doctor(codex, scratch)?;
+            let outcome = session.run_on(&stub)?;
+            hold(
+                [
+                    (scratch.exists(MARK) != *blocked, "Codex does as is known"),
+                    (live == *blocked, "the doctor says so"),
+                ],
+                &format!("live: {live}; {said}; {}", outcome.told()),
+            )
+        });
+    }
+    // The old name counts only where no file has the new one: the doctor does not go into that.
+    list.holds("doctor: a trusted project that switches hooks off by the old name is named", |codex, scratch| {
+        let entry = pinned(scratch, &all_but(&["web.read"]))?;
+        let session =
+            Session::new(codex, scratch, Mode::Direct, Script::default()).entry(&entry.text).trusting_the_project();
+        let _stub = session.prepare()?;
+        project(scratch, "codex_hooks = false")?;
+        let (live, said) = doctor(codex, scratch)?;
+        hold([(!live, "it is taken for a loss"), (said.contains("switches every hook off"), "it is named")], &said)
+    });
+    list.holds("doctor: a trusted project that switches terminals on is named", |codex, scratch| {
+        let entry = pinned(scratch, &all_but(&["web.read"]))?;
+        let session =
+            Session::new(codex, scratch, Mode::Direct, Script::default()).entry(&entry.text).trusting_the_project();
+        let _stub = session.prepare()?;
+        project(scratch, "unified_exec_tty = true")?;
+        let (_, said) = doctor(codex, scratch)?;
+        hold([(said.contains("unified_exec_tty"), "it is named")], &said)
+    });
+}
+
+/// A folder that is not a temporary one, where mh-setup would not let a frame lie; gone with the
+/// value.
+struct Steady(PathBuf);
+
+impl Steady {
+    fn new(scratch: &Scratch) -> Result<Steady, String> {
+        let name = scratch.root.file_name().unwrap_or_default();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs").join(name);
+        fs::create_dir_all(&folder).map_err(|error| format!("could not make {}: {error}", folder.display()))?;
+        for program in ["mh-setup", "mh-hook-codex"] {
+            fs::copy(scratch.program(program), folder.join(program)).map_err(|error| error.to_string())?;
+        }
+        Ok(Steady(folder))
+    }
+
+    fn setup(&self, scratch: &Scratch, words: &[&str]) -> Result<(), String> {
+        let mut command = scratch.command(self.0.join("mh-setup"));
+        command.arg("codex").args(words).env("CODEX_HOME", &scratch.config);
+        let ended = scratch.run(&mut command, "setup")?;
+        match ended.code {
+            Some(0) => Ok(()),
+            code => Err(format!("mh-setup codex {words:?} ended with {code:?}: {}", ended.stderr)),
+        }
+    }
+}
+
+impl Drop for Steady {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Written into a configuration that has other things in it, by the next step's frame again, and
+/// taken out.
+fn written(list: &mut List) {
+    fn run(codex: &Codex, scratch: &Scratch, then: &[&[&str]], second: Option<&str>) -> Result<Seen, String> {
+        let steady = Steady::new(scratch)?;
+        let frame = steady.0.join("frame.json").to_string_lossy().into_owned();
+        all_but(&["shell"]).seal_to(scratch, Path::new(&frame))?;
+        let session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
+            .config("[tools.update_plan]\nenabled = true\n");
+        let stub = session.prepare()?;
+        let before = text_of(&scratch.config.join("config.toml"));
+        steady.setup(scratch, &["--frame", &frame, "--policy", "frame"])?;
+        if let Some(admitted) = second {
+            let frame = steady.0.join("second.json");
+            Spec::admitting(&[admitted]).seal_to(scratch, &frame)?;
+            steady.setup(scratch, &["--frame", &frame.to_string_lossy(), "--policy", "frame"])?;
+        }
+        for words in then {
+            steady.setup(scratch, words)?;
+        }
+        let outcome = session.run_on(&stub)?;
+        if !then.is_empty() && text_of(&scratch.config.join("config.toml")) != before {
+            return Err(format!("something stayed behind: {}", text_of(&scratch.config.join("config.toml"))));
+        }
+        outcome.effect(scratch.exists(MARK))
+    }
+    list.blocked("mh-setup writes the entry: it is live", |codex, scratch| run(codex, scratch, &[], None));
+    list.ran("mh-setup writes the next step's frame: it is the one in force", |codex, scratch| {
+        run(codex, scratch, &[], Some("shell"))
+    });
+    list.ran("mh-setup --remove: the configuration is as it was", |codex, scratch| {
+        run(codex, scratch, &[&["--remove"]], None)
+    });
+}
+
+fn doctor(codex: &Codex, scratch: &Scratch) -> Result<(bool, String), String> {
+    let folder = codex.program.parent().unwrap_or(Path::new("/")).to_string_lossy();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = scratch.command(scratch.program("mh-setup"));
+    command
+        .args(["doctor", "codex", "--project"])
+        .arg(&scratch.project)
+        .env("CODEX_HOME", &scratch.config)
+        .env("PATH", format!("{folder}:{path}"));
+    let ended = scratch.run(&mut command, "doctor")?;
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    match ended.code {
+        Some(0) => Ok((true, said)),
+        Some(1) => Ok((false, said)),
+        code => Err(format!("mh-setup doctor ended with {code:?}: {said}")),
+    }
+}
+
+fn edited(scratch: &Scratch, from: &str, to: &str) -> Result<(), String> {
+    let path = scratch.config.join("config.toml");
+    let text = text_of(&path);
+    if !text.contains(from) {
+        return Err(format!("there is no {from:?} in {}", path.display()));
+    }
+    place(&path, &text.replace(from, to))
+}
+
+fn project(scratch: &Scratch, feature: &str) -> Result<(), String> {
+    scratch.write(".codex/config.toml", &format!("[features]\n{feature}\n")).map(drop)
+}
