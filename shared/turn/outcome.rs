@@ -231,7 +231,7 @@ impl Turn {
             call_id: Some(call.id.clone()),
             tool: Some(call.tool.clone()),
             decision: "deny".into(),
-            reason: Some("is not offered in this step, since the frame does not admit what it does".into()),
+            reason: Some("is not offered in this step: what the frame admits is".into()),
             decided_by: "frame".into(),
             ..Judgement::default()
         }));
