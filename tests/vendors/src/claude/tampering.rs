@@ -93,7 +93,7 @@ fn preload(cases: &mut Cases) {
             return Err(format!("could not build the library: {}", ended.stderr));
         }
         let program = std::fs::read(scratch.program("mh-hook-claude")).map_err(|error| error.to_string())?;
-        let dynamic = program.windows(9).any(|part| part == b"/ld-linux");
+        let dynamic = has_loader(&program);
         let outcome = run.setting("env", json!({"LD_PRELOAD": library})).bash("touch o.txt").go()?;
         outcome.effect(false)?;
         match (dynamic, scratch.exists("o.txt")) {
@@ -102,4 +102,14 @@ fn preload(cases: &mut Cases) {
             (false, true) => Err(format!("ran, though the program is static; {}", outcome.detail())),
         }
     });
+}
+
+/// Whether an ELF program (64 bit, little-endian) names a loader: a PT_INTERP header.
+fn has_loader(program: &[u8]) -> bool {
+    let number = |at: usize, width: usize| {
+        let bytes = program.get(at..at + width).unwrap_or_default();
+        bytes.iter().rev().fold(0_usize, |sum, byte| (sum << 8) | usize::from(*byte))
+    };
+    let (table, size, count) = (number(0x20, 8), number(0x36, 2), number(0x38, 2));
+    (0..count).any(|entry| number(table + entry * size, 4) == 3)
 }

@@ -12,6 +12,7 @@ use crate::scratch::Scratch;
 pub fn list(list: &mut List) {
     terminals(list);
     switches(list);
+    roles(list);
 }
 
 /// A shell in a terminal, then keys typed into it: `write_stdin` fires no hook.
@@ -23,7 +24,7 @@ fn typed(mode: Mode, tty: bool) -> Script {
             vec![Say::late(move |outputs| {
                 Say::Call(Call::tool(
                     "write_stdin",
-                    json!({"session_id": session(outputs), "chars": keys, "yield_time_ms": 700}),
+                    json!({"session_id": running(outputs), "chars": keys, "yield_time_ms": 700}),
                 ))
             })],
         ]),
@@ -36,7 +37,7 @@ fn typed(mode: Mode, tty: bool) -> Script {
 }
 
 /// The number of the running command in what the model was told.
-fn session(outputs: &str) -> u64 {
+pub fn running(outputs: &str) -> u64 {
     outputs
         .rsplit_once("session ID ")
         .map(|(_, tail)| tail.chars().take_while(char::is_ascii_digit).collect::<String>())
@@ -168,5 +169,49 @@ fn switches(list: &mut List) {
             ))
             .run_on(&stub)?;
         outcome.effect(scratch.exists(MARK))
+    });
+}
+
+/// A role that a trusted project brings for its agents: a file of settings that are laid over the
+/// session's. Measured: none of those that the guard stands on is taken from it.
+fn roles(list: &mut List) {
+    fn spawn() -> Vec<Say> {
+        let arguments =
+            json!({"task_name": "child", "message": "CHILD-TASK", "agent_type": "odd", "fork_turns": "none"});
+        vec![Say::Call(Call::tool("spawn_agent", arguments).within("collaboration"))]
+    }
+    fn wait() -> Vec<Say> {
+        vec![Say::Call(Call::tool("wait_agent", json!({"timeout_ms": 15_000})).within("collaboration"))]
+    }
+    fn run(codex: &Codex, scratch: &Scratch, settings: &str, admitted: &[&str], child: Script) -> Result<Seen, String> {
+        let settings = settings.replace("{mark}", &scratch.project.join(MARK).to_string_lossy());
+        let role = format!("name = \"odd\"\ndescription = \"odd\"\ndeveloper_instructions = \"odd\"\n{settings}");
+        scratch.write(".codex/agents/odd.toml", &role)?;
+        let entry = pinned(scratch, &Spec::admitting(admitted))?;
+        let script = Script::turns(vec![spawn(), wait()]).other("CHILD-TASK", child.main);
+        let outcome =
+            Session::new(codex, scratch, Mode::Code, script).entry(&entry.text).trusting_the_project().run()?;
+        if outcome.of("CHILD-TASK").count() == 0 {
+            return Err(format!("no agent of that role was started: {}", outcome.told()));
+        }
+        Ok(outcome.seen(scratch.exists(MARK)))
+    }
+    let touches = || Script::calls(Mode::Code, &[touch()]);
+    for (what, settings) in [
+        ("switches hooks off", "[features]\nhooks = false\n"),
+        (
+            "brings hooks of its own",
+            "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = \"echo ran > {mark}\"\n",
+        ),
+        ("starts an MCP server", "[mcp_servers.odd]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"echo ran > {mark}\"]\n"),
+        ("names a program to notify", "notify = [\"/bin/sh\", \"-c\", \"echo ran > {mark}\"]\n"),
+    ] {
+        list.blocked(format!("agents v2: a role in a trusted project {what}"), move |codex, scratch| {
+            run(codex, scratch, settings, &["subagent.spawn"], touches())
+        });
+    }
+    list.blocked("agents v2: a role in a trusted project switches terminals on", |codex, scratch| {
+        let settings = "[features]\nunified_exec_tty = true\n";
+        run(codex, scratch, settings, &["subagent.spawn", "shell"], typed(Mode::Code, true))
     });
 }

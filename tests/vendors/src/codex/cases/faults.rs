@@ -249,6 +249,23 @@ fn from_the_start(list: &mut List) {
             },
         );
     }
+    list.holds("the entry's timeout cannot be started: no request for the model", |codex, scratch| {
+        let entry = printed(scratch, &Ask::pinned(&Spec::admitting(&["shell"]).seal(scratch, "frame.json")?))?;
+        let covered = "mount --bind /dev/null /usr/bin/timeout && exec \"$@\"";
+        let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
+            .entry(&entry.text)
+            .wrapped(&["unshare", "-m", "sh", "-c", covered, "sh"].map(String::from))
+            .unfinished()
+            .run()?;
+        hold(
+            [
+                (outcome.ended.code == Some(0), "codex itself was started"),
+                (outcome.asked.is_empty(), "no request"),
+                (!scratch.exists(MARK), "nothing ran"),
+            ],
+            &outcome.ended.stderr,
+        )
+    });
     list.ran("programs and frame in a folder whose name has blanks and quotes", |codex, scratch| {
         odd_folder(codex, scratch, &Spec::admitting(&["shell"]))
     });

@@ -174,23 +174,39 @@ fn people(list: &mut List) {
         let failed = talk.hooks.iter().filter(|run| run["status"] == "failed").count();
         hold([(!talk.hooks.is_empty(), "hooks ran"), (failed == 0, "none failed")], &format!("{:?}", talk.hooks))
     });
-    list.holds(
-        "app-server: a terminal opened with approval takes no more input than the frame admits",
-        |codex, scratch| {
+    // Codex asks about keys only where the terminal was let out of the sandbox.
+    for (more, asked, ran) in [(&[][..], 1, false), (&["-c", "features.unified_exec_tty=true"][..], 2, true)] {
+        let name =
+            if ran { "switched on: the person is asked about the keys" } else { "as the entry has it: there is none" };
+        list.holds(format!("app-server: keys typed into a terminal, {name}"), move |codex, scratch| {
             let opens = Call::tool(
                 "exec_command",
                 json!({"cmd": "bash -i", "tty": true, "yield_time_ms": 300,
-                   "sandbox_permissions": "require_escalated", "justification": "to see"}),
+                       "sandbox_permissions": "require_escalated", "justification": "to see"}),
             );
-            let types = Call::tool("write_stdin", json!({"session_id": 1, "chars": "echo ran > ran.txt\n"}));
+            let keys = Say::late(|outputs| {
+                let arguments = json!({"session_id": super::around::running(outputs), "chars": "echo ran > ran.txt\n",
+                                       "yield_time_ms": 700});
+                Say::Call(Call::tool("write_stdin", arguments))
+            });
             let frame = Spec::admitting(&["shell"]).seal(scratch, "frame.json")?;
             let entry = printed(scratch, &Ask::pinned(&frame))?;
-            let session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[opens, types]))
-                .entry(&entry.text);
+            let script = Script::turns(vec![vec![Say::Call(opens)], vec![keys]]);
+            let mut session = Session::new(codex, scratch, Mode::Direct, script).entry(&entry.text);
+            for flag in more {
+                session = session.flag(flag);
+            }
             let talk = told(&session, true)?;
-            hold([(!scratch.exists(MARK), "nothing was typed")], &format!("{:?} {:?}", talk.approvals, talk.hooks))
-        },
-    );
+            hold(
+                [
+                    (scratch.exists(MARK) == ran, "typed or not"),
+                    (talk.approvals.len() <= asked, "no more than that"),
+                    (!ran || talk.approvals.len() == asked, "asked about both"),
+                ],
+                &format!("{:?} {:?}", talk.approvals, talk.hooks),
+            )
+        });
+    }
 }
 
 fn asked(codex: &Codex, scratch: &Scratch, spec: &Spec, call: Call, accepts: bool) -> Result<Talk, String> {
