@@ -14,7 +14,7 @@ ${PREFIX:-$HOME/.local}/share/metaharness/frames.
 END
 }
 
-programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify mh-setup'
+programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify mh-setup mh-run'
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 

@@ -75,8 +75,13 @@ fn a_vendor_that_will_not_stop_is_ended_and_a_second_signal_does_not_wait() {
     assert!(start.elapsed() < Duration::from_secs(4));
     assert!(!alive(&mark));
     std::fs::remove_file(room.path("ready")).unwrap();
+    let retry = r#"say '{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"error_status":401,"error":"authentication_failed"}'"#;
+    room.claude(&format!("trap '' INT TERM; begin; {retry}; touch \"$ROOM/ready\"; while :; do sleep {mark}; done"));
     let child = started(&room, &["--timeout", "1"]);
-    Ended::of(child.wait_with_output().unwrap()).failed("mh-run: the turn did not complete in its time");
+    Ended::of(child.wait_with_output().unwrap()).failed(
+        "mh-run: the turn did not complete in its time: the model's service failed (authentication_failed, status 401), \
+         try 3 of 10",
+    );
     assert!(!alive(&mark));
 }
 

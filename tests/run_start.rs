@@ -131,6 +131,30 @@ fn the_prompt_is_the_value_standard_input_or_both() {
 }
 
 #[test]
+fn the_lines_of_a_shell_script_work() {
+    let room = Room::new();
+    room.claude(ANSWER);
+    let run = room.command("claude", &[]);
+    let shell = |line: &str| {
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", &line.replace("mh-run", &run.get_program().to_string_lossy())]);
+        shell.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(room.path("project"));
+        Ended::of(shell.output().unwrap())
+    };
+    assert_eq!(shell("echo oops > log; cat log | mh-run claude -p 'why does this fail?'").stdout, "fine\n");
+    assert_eq!(room.text("prompt"), "oops\n\nwhy does this fail?");
+    assert_eq!(shell("echo diff | mh-run claude -p").stdout, "fine\n");
+    assert_eq!(room.text("prompt"), "diff\n");
+    let out =
+        "out=$(mh-run claude -p 'summarise CHANGELOG.md' </dev/null 2>log) || { cat log; exit 1; }; echo \"got $out\"";
+    assert_eq!(shell(out).stdout, "got fine\n");
+    room.claude("begin; say '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":\"429\"}'");
+    let failed = shell(out);
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.stdout.ends_with("mh-run: 429\n") && !failed.stdout.contains("got"), "{failed:?}");
+}
+
+#[test]
 fn a_prompt_that_is_none_is_refused() {
     let room = Room::new();
     room.claude(ANSWER);

@@ -134,6 +134,7 @@ pub struct Turn {
     pub unenforced: Vec<Unenforced>,
     answer: Option<String>,
     last_text: String,
+    last_notice: Option<String>,
     denials: Vec<(String, String, serde_json::Value)>,
     terminal: Option<Terminal>,
     blocked_prompt: Option<String>,
@@ -147,7 +148,8 @@ impl Turn {
                 self.session = session.or(self.session.take());
                 self.model = model.or(self.model.take());
             }
-            Event::Text { text, .. } => self.last_text = text,
+            Event::Text { text, .. } => (self.last_text, self.last_notice) = (text, None),
+            Event::Notice { text } => self.last_notice = Some(text),
             Event::ModelCall { .. } => self.model_calls = Some(self.model_calls.unwrap_or(0) + 1),
             Event::Requested { call_id, tool, input, nested } => {
                 if !self.calls.iter().any(|call| call.id == call_id) {
@@ -168,7 +170,7 @@ impl Turn {
                 self.terminal = Some(Terminal { failed, error, truncated, blocked });
                 (self.answer, self.denials, self.figures) = (answer, denials, figures);
             }
-            Event::Thinking { .. } | Event::Notice { .. } | Event::Opaque { .. } => {}
+            Event::Thinking { .. } | Event::Opaque { .. } => {}
         }
     }
 
@@ -229,7 +231,7 @@ impl Turn {
             call_id: Some(call.id.clone()),
             tool: Some(call.tool.clone()),
             decision: "deny".into(),
-            reason: Some("is not offered in this step, since the frame does not admit what it does".into()),
+            reason: Some("is not offered in this step: what the frame admits is".into()),
             decided_by: "frame".into(),
             ..Judgement::default()
         }));
@@ -288,13 +290,14 @@ impl Turn {
     }
 
     fn unfinished(&self, ending: &Ending) -> (Outcome, Option<String>) {
+        let notice = self.last_notice.as_ref().map(|notice| format!(": {notice}")).unwrap_or_default();
         match &ending.stopped {
-            Some(Stopped::Time) => (Outcome::TimedOut, Some("the turn did not complete in its time".into())),
+            Some(Stopped::Time) => (Outcome::TimedOut, Some(format!("the turn did not complete in its time{notice}"))),
             Some(Stopped::Signal(signal)) if self.in_call() => {
                 (Outcome::Interrupted, Some(format!("interrupted by {signal} during a tool call")))
             }
             Some(Stopped::Signal(signal)) => {
-                (Outcome::ModelFailed, Some(format!("interrupted: {signal} came during the model call")))
+                (Outcome::ModelFailed, Some(format!("interrupted: {signal} came during the model call{notice}")))
             }
             None => {
                 let code = ending.status.and_then(|status| status.code());
