@@ -51,7 +51,10 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
             .why
             .extend(layer.broken.as_ref().map(|why| format!("{}: claude does not start: {why}", layer.file.display())));
     }
-    vendors_word(&layers[entry.at], project, &mut report);
+    // which starts nothing that settings name (measured); a library they preload is another matter
+    if !report.losses.iter().any(|loss| loss.key.starts_with("env.LD_")) {
+        vendors_word(&layers[entry.at], project, &mut report);
+    }
     if entry.form == Form::Shell {
         report.notes.push("the entry is the form for older releases: a shell starts the program".into());
     }
