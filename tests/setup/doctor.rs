@@ -260,6 +260,8 @@ fn the_vendors_own_doctor_is_heard() {
     };
     says("settings.json");
     dead(&scratch, "claude", DEAD, "spinner: Expected number, but received string");
+    says("settings.json\u{203a} x is ignored");
+    live(&scratch, "claude");
     says("settings.local.json");
     live(&scratch, "claude");
 }
@@ -362,6 +364,9 @@ fn a_project_undoes_it_once_it_is_trusted() {
     dead(&scratch, "codex", DEAD, "project/.codex/config.toml: features.hooks switches every hook off");
     fs::create_dir(scratch.at("project/below")).unwrap();
     scratch.setup(&["doctor", "codex", "--project", "below"]).assert().code(1);
+    // the trust of a folder below is no trust of the root
+    scratch.write(CODEX, scratch.read(CODEX).replace("/project\"]", "/project/below\"]"));
+    scratch.setup(&["doctor", "codex", "--project", "below"]).assert().code(0);
     scratch.write("codex/fast.config.toml", "[features]\nhooks = false\n");
     fs::remove_file(scratch.at("project/.codex/config.toml")).unwrap();
     let text = scratch.run(&["doctor", "codex"]);

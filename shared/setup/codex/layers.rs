@@ -118,13 +118,16 @@ impl Layers {
         all
     }
 
-    /// Whether the user's configuration trusts the project, by its root or by this folder.
-    pub fn trusted(&self, user: Option<&Node>) -> bool {
+    /// Whether the user's configuration trusts the folder that a project's file is in: by that
+    /// folder, or by the project's root.
+    pub fn trusted(&self, user: Option<&Node>, file: &Path) -> bool {
         let projects = user.and_then(|root| root.get("projects"));
-        self.project_folders().iter().any(|folder| {
+        let trusts = |folder: &Path| {
             let trust = projects.and_then(|projects| projects.get(&folder.to_string_lossy()));
             trust.and_then(|trust| trust.get("trust_level")).and_then(Node::text) == Some("trusted")
-        })
+        };
+        let folder = file.parent().and_then(Path::parent);
+        folder.is_some_and(trusts) || self.project_folders().first().is_some_and(|root| trusts(root))
     }
 }
 
@@ -177,7 +180,10 @@ impl Layer {
         let odd = odd.map(|flag| format!("features.{} is {}, not a boolean", flag.key, flag.node.noun()));
         // release 0.171.0 names what took its place
         let profile = root.get("profile").map(|_| "`profile` is no key any more; take it out".to_string());
-        odd.or(profile)
+        let only = root.get("allow_managed_hooks_only").filter(|_| self.role == Role::Requirements);
+        let only = only.filter(|only| only.bool().is_none());
+        let only = only.map(|only| format!("`allow_managed_hooks_only` is {}, not a boolean", only.noun()));
+        odd.or(profile).or(only)
     }
 
     /// What takes the guard away here, by itself.

@@ -51,7 +51,10 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
             .why
             .extend(layer.broken.as_ref().map(|why| format!("{}: claude does not start: {why}", layer.file.display())));
     }
-    vendors_word(&layers[entry.at], project, &mut report);
+    // which starts nothing that settings name (measured); a library they preload is another matter
+    if !report.losses.iter().any(|loss| loss.key.starts_with("env.LD_")) {
+        vendors_word(&layers[entry.at], project, &mut report);
+    }
     if entry.form == Form::Shell {
         report.notes.push("the entry is the form for older releases: a shell starts the program".into());
     }
@@ -187,8 +190,10 @@ fn vendors_word(guard: &Layer, project: &Path, report: &mut Report) {
     let mut lines = text.lines().skip_while(|line| line.trim() != "Invalid settings").skip(1);
     let own = crate::frame::shown(&guard.file.to_string_lossy());
     for line in lines.by_ref().map_while(|line| line.strip_prefix("- ").or(line.starts_with(' ').then_some(""))) {
-        let line = crate::frame::shown(line.trim());
-        match line.starts_with(&own) {
+        let line = crate::frame::shown(&line.trim().replace(" \u{203a} ", ", "));
+        // some values are passed over alone, and it says so
+        let mild = ["is ignored", "was removed", "were removed"].iter().any(|words| line.contains(words));
+        match line.starts_with(&own) && !mild {
             _ if line.is_empty() => {}
             true => report
                 .why

@@ -35,7 +35,7 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
     let places = Layers { etc, home, project: project.into() };
     let layers = places.read();
     let user = layers.iter().find(|layer| layer.role == Role::User).and_then(|layer| layer.root.as_ref());
-    let trusted = places.trusted(user);
+    let trusted = |layer: &Layer| places.trusted(user, &layer.file);
     let mut report = Report::new(Codex::WORD, UNSEEN.into());
     report.layers = layers.iter().map(seen).collect();
     let Some(entry) = entry(&layers, &mut report) else {
@@ -43,7 +43,7 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
         return Ok(report);
     };
     line_in_order::<Codex>(&mut report, &entry.line, &entry.terms, MEASURED_FROM);
-    losses(&layers, layers[entry.at].role, trusted, &mut report);
+    losses(&layers, layers[entry.at].role, &trusted, &mut report);
     let shell = codex_shell();
     start_up(&shell, &mut report);
     if !own_program::<Codex>(&entry.line) {
@@ -155,9 +155,9 @@ fn complete(layer: &Layer, all: All) -> Result<(Registration, Terms), (State, Ve
 }
 
 /// What takes the guard away, and what would under another start.
-fn losses(layers: &[Layer], guard: Role, trusted: bool, report: &mut Report) {
+fn losses(layers: &[Layer], guard: Role, trusted: &dyn Fn(&Layer) -> bool, report: &mut Report) {
     let counts = |layer: &&Layer| match layer.role {
-        Role::Project => trusted,
+        Role::Project => trusted(layer),
         Role::Profile | Role::Hooks => false,
         _ => true,
     };
@@ -167,7 +167,7 @@ fn losses(layers: &[Layer], guard: Role, trusted: bool, report: &mut Report) {
         let file = layer.file.display();
         let when = match layer.role {
             Role::Profile => "with -p alone: ",
-            Role::Project if !trusted => "once the project is trusted: ",
+            Role::Project if !trusted(layer) => "once the project is trusted: ",
             _ => "",
         };
         if let Some(why) = layer.stops() {
