@@ -13,7 +13,7 @@ use crate::setup::fire::{Stream, codex_shell, zsh_start_up};
 use crate::setup::place;
 use crate::setup::report::{Fired, Other, Report, Seen, State};
 use crate::setup::terms::{Terms, names};
-use crate::vendor::codex::{Codex, MEASURED_FROM, command};
+use crate::vendor::codex::{Codex, TRUSTS_FROM, command};
 use crate::vendor::{Registration, Vendor as _};
 
 /// Measured ways that a launch has, and that no file shows.
@@ -39,10 +39,10 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
     let mut report = Report::new(Codex::WORD, UNSEEN.into());
     report.layers = layers.iter().map(seen).collect();
     let Some(entry) = entry(&layers, &mut report) else {
-        release::<Codex>(&mut report, MEASURED_FROM);
+        release::<Codex>(&mut report, TRUSTS_FROM);
         return Ok(report);
     };
-    line_in_order::<Codex>(&mut report, &entry.line, &entry.terms, MEASURED_FROM);
+    line_in_order::<Codex>(&mut report, &entry.line, &entry.terms, TRUSTS_FROM);
     losses(&layers, layers[entry.at].role, &trusted, &mut report);
     let shell = codex_shell();
     start_up(&shell, &mut report);
