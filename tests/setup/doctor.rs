@@ -358,6 +358,10 @@ fn a_project_undoes_it_once_it_is_trusted() {
         text.contains("once the project is trusted: ") && text.contains("features.hooks switches every hook off"),
         "{text}"
     );
+    scratch.vendor("codex", "codex-cli 0.168.0");
+    dead(&scratch, "codex", DEAD, "project/.codex/config.toml: features.hooks switches every hook off");
+    scratch.vendor("codex", "codex-cli 0.169.0");
+    live(&scratch, "codex");
     let project = fs::canonicalize(scratch.at("project")).unwrap();
     let trust = format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", project.display());
     scratch.write(CODEX, scratch.read(CODEX) + &trust);

@@ -108,8 +108,12 @@ fn a_vendor_that_is_too_old_is_refused_with_the_release_that_is_needed() {
     assert!(scratch.run(&WRITE).contains("Claude Code: 2.1.295 ("));
     scratch.vendor("claude", "no idea");
     assert!(scratch.run(&WRITE).contains("its --version names none"));
-    scratch.vendor("codex", "codex-cli 0.20.0");
-    assert!(scratch.fails(&["codex", "--frame", "../frame.json"], 2).contains("it has to be 0.171.0 or newer"));
+    scratch.vendor("codex", "codex-cli 0.144.0");
+    assert!(
+        scratch
+            .fails(&["codex", "--frame", "../frame.json"], 2)
+            .contains("it has to be 0.145.0 or newer: older ones do not trust the entry, and skip it without a word")
+    );
 }
 
 #[test]

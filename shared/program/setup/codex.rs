@@ -9,9 +9,9 @@ use crate::setup::codex::{home, parse, taken_out, with_entries};
 use crate::setup::lock::lock;
 use crate::setup::tree;
 use crate::vendor::Vendor as _;
-use crate::vendor::codex::{Codex, MEASURED_FROM, config, managed};
+use crate::vendor::codex::{Codex, TRUSTS_FROM, config, managed};
 
-const WHY_THIS_RELEASE: &str = "how older ones trust and run a hook was not measured";
+const WHY_THIS_RELEASE: &str = "older ones do not trust the entry, and skip it without a word";
 
 pub fn work(order: &Order) -> Result<(String, End), Stop> {
     if order.shell {
@@ -40,7 +40,7 @@ pub fn work(order: &Order) -> Result<(String, End), Stop> {
 fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
     let line = line::<Codex>(order)?;
     line.safe(true)?;
-    let release = new_enough::<Codex>(MEASURED_FROM, WHY_THIS_RELEASE)?;
+    let release = new_enough::<Codex>(TRUSTS_FROM, WHY_THIS_RELEASE)?;
     if let Some(folder) = file.parent() {
         fs_err::create_dir_all(folder).map_err(|error| Stop::failed(error.to_string()))?;
     }

@@ -20,8 +20,14 @@ use crate::frame::mcp;
 /// context in its middle unless the entry says otherwise.
 pub const CONTEXT_TOKENS: u32 = 12_000;
 
-/// The oldest release that was measured. None fails closed by itself: the entry's line does.
-pub const MEASURED_FROM: &str = "0.171.0";
+/// The oldest release that trusts and runs the entry as it is written; 0.144.0 skips it without a
+/// word (both measured). None fails closed by itself: the entry's line does.
+pub const TRUSTS_FROM: &str = "0.145.0";
+
+/// The oldest release in which a project that is not trusted has no say in features: by 0.168.0
+/// its `hooks = false` switches the user's hooks off (both measured, with sandbox and approvals
+/// bypassed).
+pub const PROJECTS_GATED_FROM: &str = "0.169.0";
 
 /// Codex.
 pub struct Codex;

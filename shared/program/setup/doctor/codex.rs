@@ -11,9 +11,10 @@ use crate::program::Stop;
 use crate::setup::codex::{Found, Layer, Layers, Role, distrust, features_lost, found, home, others};
 use crate::setup::fire::{Stream, codex_shell, zsh_start_up};
 use crate::setup::place;
+use crate::setup::release::{Installed, Release, installed};
 use crate::setup::report::{Fired, Other, Report, Seen, State};
 use crate::setup::terms::{Terms, names};
-use crate::vendor::codex::{Codex, MEASURED_FROM, command};
+use crate::vendor::codex::{Codex, PROJECTS_GATED_FROM, TRUSTS_FROM, command};
 use crate::vendor::{Registration, Vendor as _};
 
 /// Measured ways that a launch has, and that no file shows.
@@ -35,14 +36,18 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
     let places = Layers { etc, home, project: project.into() };
     let layers = places.read();
     let user = layers.iter().find(|layer| layer.role == Role::User).and_then(|layer| layer.root.as_ref());
-    let trusted = |layer: &Layer| places.trusted(user, &layer.file);
+    let gated = match installed(Codex::WORD) {
+        Installed::At(_, release) => Release::find(PROJECTS_GATED_FROM).is_none_or(|from| release >= from),
+        _ => true,
+    };
+    let trusted = |layer: &Layer| !gated || places.trusted(user, &layer.file);
     let mut report = Report::new(Codex::WORD, UNSEEN.into());
     report.layers = layers.iter().map(seen).collect();
     let Some(entry) = entry(&layers, &mut report) else {
-        release::<Codex>(&mut report, MEASURED_FROM);
+        release::<Codex>(&mut report, TRUSTS_FROM);
         return Ok(report);
     };
-    line_in_order::<Codex>(&mut report, &entry.line, &entry.terms, MEASURED_FROM);
+    line_in_order::<Codex>(&mut report, &entry.line, &entry.terms, TRUSTS_FROM);
     losses(&layers, layers[entry.at].role, &trusted, &mut report);
     let shell = codex_shell();
     start_up(&shell, &mut report);
