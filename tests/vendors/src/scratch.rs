@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The programs of ours that a case can need; copies, so that a case may break them.
-const PROGRAMS: [&str; 5] = ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup"];
+const PROGRAMS: [&str; 6] =
+    ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 

@@ -12,6 +12,7 @@ mod operations;
 mod permission;
 mod prompts;
 mod protected;
+mod run;
 mod scope;
 mod tampering;
 mod terminals;
@@ -64,6 +65,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     text::list(&mut list);
     tampering::list(&mut list);
     around::list(&mut list);
+    run::list(&mut list);
     terminals::list(&mut list);
     list.cases
 }
