@@ -14,7 +14,7 @@ ${PREFIX:-$HOME/.local}/share/metaharness/frames.
 END
 }
 
-programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify mh-setup'
+programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify mh-setup mh-run'
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 
@@ -100,8 +100,13 @@ install_all() {
     case :$PATH: in *:"$bin":*) ;; *) echo "note: $bin is not on your PATH" ;; esac
     cat <<END
 
-Claude Code: these entries go into .claude/settings.json of a project, or ~/.claude/settings.json.
-The policy is deny-only: what the frame admits is left to your own permission rules.
+To put the hook in, and to see whether it is on:
+
+  mh-setup claude --project . --frame FILE     mh-setup codex --frame FILE     mh-setup doctor
+
+or by hand. Claude Code: these entries go into .claude/settings.json of a project, or
+~/.claude/settings.json. The policy is deny-only: what the frame admits is left to your own
+permission rules.
 
 END
     "$bin/mh-setup" claude --print --frame "$frame"
@@ -121,7 +126,7 @@ Codex skips an entry that it does not trust, without a word. The hashes above ar
 exactly these bytes in exactly that file, as the first hook of its event: change any byte, and
 print the entries again, or review them with /hooks in an interactive session.
 
-Another frame, the next step:  mh-setup claude --print --frame NEXT.json
+The next step is the same with the next frame.
 END
 }
 
@@ -134,7 +139,7 @@ uninstall() {
     echo "removed from $bin: $programs"
     for file in "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json" "${CODEX_HOME:-$HOME/.codex}/config.toml"; do
         if grep -qs "$bin/mh-hook-" "$file"; then
-            echo "note: $file still runs the hook; until that entry is taken out, every call there is blocked"
+            echo "note: $file still runs the hook, so every call there is blocked until that entry is taken out"
         fi
     done
     echo 'entries in the settings of projects are not looked for'

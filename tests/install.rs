@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const PROGRAMS: [&str; 5] = ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup"];
+const PROGRAMS: [&str; 6] =
+    ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
 
 /// Run install.sh with a prefix and a home of its own; the toolchain stays the caller's.
 fn install(scratch: &Path, arguments: &[&str]) -> Output {

@@ -195,9 +195,9 @@ pub fn admits(frame: &VerifiedFrame, operation: &Operation) -> bool {
 
 /// Why the call must not run, if it must not: the checks in their order.
 fn refusal(frame: &VerifiedFrame, call: &Call) -> Option<String> {
-    let tool = shown(&call.tool);
+    let tool = brief(&call.tool, 110);
     if let Some(Tampering { path, what }) = &call.tampers {
-        let path = shown(path);
+        let path = brief(path, 200);
         return Some(format!(
             "{tool} would change {path}, which is {what}: what guards a step is not changed from inside it"
         ));
@@ -215,10 +215,18 @@ fn refusal(frame: &VerifiedFrame, call: &Call) -> Option<String> {
     needs.iter().find_map(|need| out_of_scope(frame, need)).map(|why| format!("{tool} {why}"))
 }
 
+/// A name or a path as a reason has it, cut where it would take the place of what is said about
+/// it: together, and with the words around them, they stay below what a reason keeps of a refusal.
+fn brief(name: &str, most: usize) -> String {
+    clipped(&shown(name), most)
+}
+
 fn not_admitted(frame: &VerifiedFrame, need: &Need) -> Option<String> {
     match &need.wanted {
         Wanted::Operation(operation) if admits(frame, operation) => None,
-        Wanted::Operation(operation) => Some(format!("needs {}, which is not admitted", shown(&operation.to_string()))),
+        Wanted::Operation(operation) => {
+            Some(format!("needs {}, which is not admitted", brief(&operation.to_string(), 200)))
+        }
         Wanted::Mcp { readings, .. } => {
             let admitted = |reading: &&Reading| {
                 frame.frame().operations.iter().any(|operation| match operation {
@@ -228,7 +236,7 @@ fn not_admitted(frame: &VerifiedFrame, need: &Need) -> Option<String> {
             };
             match (readings.iter().filter(admitted).count(), readings.len()) {
                 (some, all) if some == all && all > 0 => None,
-                (0, _) => Some(format!("needs {}, which is not admitted", shown(&need.wanted.words()))),
+                (0, _) => Some(format!("needs {}, which is not admitted", brief(&need.wanted.words(), 200))),
                 (some, all) => Some(format!(
                     "can be read as {all} different pairs of mcp server and tool, of which only {some} {} admitted: it \
                      is ambiguous, and so not admitted",
@@ -245,8 +253,8 @@ fn out_of_scope(frame: &VerifiedFrame, need: &Need) -> Option<String> {
         Ruling::Silent | Ruling::Admitted => None,
         Ruling::Refused { rule, glob } => Some(format!(
             "needs {operation} on {}, which path rule {rule} ({}) does not admit",
-            shown(&target.written),
-            shown(glob)
+            brief(&target.written, 200),
+            brief(glob, 120)
         )),
     }
 }

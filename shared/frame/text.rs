@@ -88,12 +88,14 @@ pub fn text(frame: &Frame, digest: &str) -> Text {
 /// A name as it may stand in a reason: printable ASCII, everything else by its escape, so that a
 /// name cannot pose as another or as the words around it.
 pub fn shown(name: &str) -> String {
-    name.chars()
-        .map(|c| match c {
-            ' '..='~' => c.to_string(),
-            _ => c.escape_default().to_string(),
-        })
-        .collect()
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            ' '..='~' => out.push(c),
+            c => out.extend(c.escape_default()),
+        }
+    }
+    out
 }
 
 fn heading(frame: &Frame) -> String {

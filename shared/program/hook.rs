@@ -14,7 +14,7 @@ use crate::decide::{self, Asks, Call, Decision, Need, Policy, REASON_LIMIT, Targ
 use crate::frame::shown;
 use crate::host::{self, Decided, Decider, Exit, Folders, Input, Record, Setup};
 use crate::seal::{self, VerifiedFrame};
-use crate::vendor::{Environment, Event, Payload, Place, Protected, RawAsks, Vendor, Verdict, Wire};
+use crate::vendor::{Environment, Event, LONGEST, Payload, Place, Protected, RawAsks, RawNeed, Vendor, Verdict, Wire};
 
 /// What is left for the answer when the deadline has passed: the entries' own limit lies above it.
 const LAST_WORD: Duration = Duration::from_secs(2);
@@ -280,6 +280,21 @@ fn by_event<V: Vendor>(
     }
 }
 
+/// The most paths that one call may be about. Beyond, judging could outlast every deadline, and a
+/// vendor lets a call run whose hook is late.
+const MOST_PATHS: usize = 2_000;
+
+/// Why the paths of a call are too much to be judged, if they are.
+fn too_much(payload: &Payload<'_>, needs: &[RawNeed]) -> Option<String> {
+    let folder = payload.cwd.as_ref().map_or(0, String::len);
+    let paths = || needs.iter().filter_map(|need| need.path.as_ref());
+    if paths().any(|path| folder + path.written.len() > LONGEST) {
+        return Some(format!("has a path of more than {LONGEST} bytes, so it cannot be told where it leads"));
+    }
+    (paths().count() > MOST_PATHS)
+        .then(|| "is about too many files to be judged at once: do it in several calls".into())
+}
+
 /// Finish a call's paths, as far as the frame has rules for them, and see whether it writes to
 /// what the guard stands on.
 pub(super) fn finish<V: Vendor>(
@@ -290,11 +305,15 @@ pub(super) fn finish<V: Vendor>(
     raw: RawAsks,
     around: &Surroundings<'_>,
 ) -> Call {
+    let asks = |asks| Call { tool: tool.into(), tampers: None, asks };
     let needs = match raw {
         RawAsks::Needs(needs) => needs,
-        RawAsks::Conversation => return Call { tool: tool.into(), tampers: None, asks: Asks::Conversation },
-        RawAsks::Nothing(why) => return Call { tool: tool.into(), tampers: None, asks: Asks::Nothing(why) },
+        RawAsks::Conversation => return asks(Asks::Conversation),
+        RawAsks::Nothing(why) => return asks(Asks::Nothing(why)),
     };
+    if let Some(why) = too_much(payload, &needs) {
+        return asks(Asks::Nothing(why));
+    }
     let writes = setup.self_protect && needs.iter().any(|need| need.writes() && need.path.is_some());
     let scoped = !frame.frame().scope.is_empty();
     let folders = match writes || (scoped && needs.iter().any(|need| need.path.is_some())) {

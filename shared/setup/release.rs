@@ -52,7 +52,9 @@ pub fn installed(word: &str) -> Installed {
     let found =
         std::env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(word)).find(runs);
     let Some(program) = found else { return Installed::Nowhere };
-    match said(&program) {
+    let mut command = Command::new(&program);
+    command.arg("--version");
+    match said(command) {
         Ok(text) => match Release::find(&text) {
             Some(release) => Installed::At(program, release),
             None => Installed::Silent(program, "its --version names none".into()),
@@ -61,10 +63,13 @@ pub fn installed(word: &str) -> Installed {
     }
 }
 
-fn said(program: &PathBuf) -> Result<String, String> {
+/// What a program says on its standard output, which has to be short.
+///
+/// # Errors
+/// It could not be started, or was not done in time.
+pub fn said(mut command: Command) -> Result<String, String> {
     use std::os::unix::process::CommandExt as _;
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn().map_err(host::words)?;
     let start = Instant::now();
     loop {
@@ -73,16 +78,19 @@ fn said(program: &PathBuf) -> Result<String, String> {
             None if start.elapsed() > PATIENCE => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err("it did not answer --version in time".into());
+                return Err("it did not answer in time".into());
             }
             None => std::thread::sleep(Duration::from_millis(5)),
         }
     }
     let mut text = String::new();
-    if let Some(out) = child.stdout.take() {
+    if let Some(mut out) = child.stdout.take() {
         use std::io::Read as _;
-        // what a child of its own still holds open is not waited for: a release is short
-        let _ = out.take(4096).read_to_string(&mut text);
+        // one read: what a child of its own still holds open is not waited for, and a pipe that
+        // holds 64 KB has it all by now
+        let mut bytes = vec![0; 64 * 1024];
+        let length = out.read(&mut bytes).map_err(host::words)?;
+        text = String::from_utf8_lossy(&bytes[..length]).into_owned();
     }
     Ok(text)
 }

@@ -29,8 +29,8 @@ pub fn adopt() -> Result<(), String> {
     Ok(())
 }
 
-/// End every descendant of this process, and reap it. Call it when no other thread waits for a
-/// child any more.
+/// End every descendant of this process, and reap it. Whoever else waits for one of them may find
+/// that it is reaped.
 pub fn end_all() {
     let deadline = Instant::now() + PATIENCE;
     loop {

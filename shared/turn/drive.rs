@@ -16,8 +16,9 @@ use crate::host::words;
 /// How long a vendor that was told to stop may take to say so in its stream.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long its output is listened to when it has ended: a process that it left may hold it open.
-const ECHO: Duration = Duration::from_millis(500);
+/// How long its output is listened to when it, and all that could hold it open, has ended: what is
+/// in a pipe by then is there to be read, however slow the machine.
+const ECHO: Duration = Duration::from_secs(30);
 
 /// The most of its stderr that is kept, from the end.
 const STDERR: usize = 64 * 1024;
@@ -133,6 +134,7 @@ fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, hear: &mut
                 over = true;
                 ending.status = status;
                 // what it left running may hold its pipes open for ever
+                end_all();
                 deadline = Some(Instant::now() + ECHO);
             }
             // a second one means now
@@ -157,6 +159,7 @@ fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, hear: &mut
             // it was told, and is still there
             Err(RecvTimeoutError::Timeout) => {
                 let _ = kill_process_group(pid, Signal::KILL);
+                end_all();
                 deadline = Some(Instant::now() + ECHO);
                 over = true;
             }

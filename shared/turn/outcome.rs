@@ -22,6 +22,8 @@ pub struct Call {
     /// Whether the vendor did not offer the tool, which the launch sees to where a frame does not
     /// admit it.
     pub withheld: bool,
+    /// Whether the vendor says that a hook stopped it, by its answer or by its failure.
+    pub by_hook: bool,
 }
 
 impl Call {
@@ -132,6 +134,7 @@ pub struct Turn {
     pub unenforced: Vec<Unenforced>,
     answer: Option<String>,
     last_text: String,
+    last_notice: Option<String>,
     denials: Vec<(String, String, serde_json::Value)>,
     terminal: Option<Terminal>,
     blocked_prompt: Option<String>,
@@ -145,7 +148,8 @@ impl Turn {
                 self.session = session.or(self.session.take());
                 self.model = model.or(self.model.take());
             }
-            Event::Text { text, .. } => self.last_text = text,
+            Event::Text { text, .. } => (self.last_text, self.last_notice) = (text, None),
+            Event::Notice { text } => self.last_notice = Some(text),
             Event::ModelCall { .. } => self.model_calls = Some(self.model_calls.unwrap_or(0) + 1),
             Event::Requested { call_id, tool, input, nested } => {
                 if !self.calls.iter().any(|call| call.id == call_id) {
@@ -156,6 +160,7 @@ impl Turn {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == call_id) {
                     (call.over, call.failed, call.ran) = (true, failed, ran);
                     call.withheld = !ran && content.contains("is disabled for this session");
+                    call.by_hook = failed && content.starts_with("PreToolUse:");
                 }
             }
             Event::HookFailed { hook, why } => {
@@ -165,7 +170,7 @@ impl Turn {
                 self.terminal = Some(Terminal { failed, error, truncated, blocked });
                 (self.answer, self.denials, self.figures) = (answer, denials, figures);
             }
-            Event::Thinking { .. } | Event::Notice { .. } | Event::Opaque { .. } => {}
+            Event::Thinking { .. } | Event::Opaque { .. } => {}
         }
     }
 
@@ -226,12 +231,13 @@ impl Turn {
             call_id: Some(call.id.clone()),
             tool: Some(call.tool.clone()),
             decision: "deny".into(),
-            reason: Some("is not offered in this step, since the frame does not admit what it does".into()),
+            reason: Some("is not offered in this step: what the frame admits is".into()),
             decided_by: "frame".into(),
             ..Judgement::default()
         }));
         let refused = |id: &str| self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(id));
-        let own = self.denials.iter().filter(|(id, ..)| !refused(id));
+        let by_hook = |id: &str| self.calls.iter().any(|call| call.id == id && call.by_hook);
+        let own = self.denials.iter().filter(|(id, ..)| !refused(id) && !by_hook(id));
         self.denied = own.map(|(_, tool, input)| (tool.clone(), summary(input))).collect();
     }
 
@@ -284,13 +290,14 @@ impl Turn {
     }
 
     fn unfinished(&self, ending: &Ending) -> (Outcome, Option<String>) {
+        let notice = self.last_notice.as_ref().map(|notice| format!(": {notice}")).unwrap_or_default();
         match &ending.stopped {
-            Some(Stopped::Time) => (Outcome::TimedOut, Some("the turn did not complete in its time".into())),
+            Some(Stopped::Time) => (Outcome::TimedOut, Some(format!("the turn did not complete in its time{notice}"))),
             Some(Stopped::Signal(signal)) if self.in_call() => {
                 (Outcome::Interrupted, Some(format!("interrupted by {signal} during a tool call")))
             }
             Some(Stopped::Signal(signal)) => {
-                (Outcome::ModelFailed, Some(format!("interrupted: {signal} came during the model call")))
+                (Outcome::ModelFailed, Some(format!("interrupted: {signal} came during the model call{notice}")))
             }
             None => {
                 let code = ending.status.and_then(|status| status.code());

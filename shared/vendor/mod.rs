@@ -8,7 +8,7 @@ mod payload;
 mod table;
 
 pub use advice::advice;
-pub use payload::{Input, Keys, Payload};
+pub use payload::{Input, Keys, LONGEST, Payload};
 pub use table::{Class, Table, Tool};
 
 use std::ffi::OsString;
@@ -250,8 +250,15 @@ impl Registration {
     }
 }
 
-/// What an MCP tool asks for when nothing is known of it but its rendered name.
+/// The longest rendered name that is read: far beyond what either vendor lets a tool be called.
+const LONGEST_NAME: usize = 1_000;
+
+/// What an MCP tool asks for when nothing is known of it but its rendered name. Every way to read
+/// it holds the name once more, so memory grows with its square.
 fn any_reading(tool: &str, half: fn(String) -> Half) -> RawAsks {
+    if tool.len() > LONGEST_NAME {
+        return RawAsks::Nothing(format!("has a name of more than {LONGEST_NAME} bytes, which no mcp tool has"));
+    }
     let readings = mcp::splits(tool)
         .map(|(server, tool)| Reading { server: half(server.into()), tool: half(tool.into()) })
         .collect();

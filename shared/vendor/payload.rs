@@ -95,6 +95,10 @@ impl Input<'_> {
     }
 }
 
+/// The longest name, id or path that is looked at, in bytes. No system takes a longer path, and no
+/// vendor makes a longer name; of a tool's name every reading is tried.
+pub const LONGEST: usize = 4_096;
+
 impl<'a> Payload<'a> {
     /// Read a payload.
     ///
@@ -110,10 +114,26 @@ impl<'a> Payload<'a> {
             let key: String = twice.key.chars().take(60).collect();
             return Err(format!("has the key `{}` twice in one object (byte {})", key.escape_debug(), twice.at));
         }
+        if let Some(key) = payload.too_long() {
+            return Err(format!("has a `{key}` of more than {LONGEST} bytes"));
+        }
         if payload.event.is_empty() {
             return Err("has no string `hook_event_name`".into());
         }
         Ok(payload)
+    }
+
+    fn too_long(&self) -> Option<&'static str> {
+        let named = [
+            ("hook_event_name", Some(&self.event)),
+            ("tool_name", self.tool.as_ref()),
+            ("tool_use_id", self.call_id.as_ref()),
+            ("session_id", self.session.as_ref()),
+            ("agent_id", self.agent.as_ref()),
+            ("cwd", self.cwd.as_ref()),
+            ("mcp_server", self.mcp_server.as_ref()),
+        ];
+        named.into_iter().find(|(_, text)| text.is_some_and(|text| text.len() > LONGEST)).map(|(key, _)| key)
     }
 
     fn fill(&mut self, bytes: &'a [u8]) -> Result<Reader<'a>, Fault> {
@@ -190,4 +210,25 @@ fn server(reader: &mut Reader<'_>) -> Result<String, Fault> {
         }
     }
     Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST, Payload};
+
+    #[test]
+    fn a_name_may_be_long_and_not_longer() {
+        for key in ["hook_event_name", "tool_name", "tool_use_id", "session_id", "agent_id", "cwd"] {
+            let payload = |length: usize| {
+                let (event, rest) = match key {
+                    "hook_event_name" => ("x".repeat(length), String::new()),
+                    key => ("PreToolUse".into(), format!(r#","{key}":"{}""#, "_".repeat(length))),
+                };
+                format!(r#"{{"hook_event_name":"{event}"{rest}}}"#)
+            };
+            assert!(Payload::read(payload(LONGEST).as_bytes()).is_ok(), "{key}");
+            let why = Payload::read(payload(LONGEST + 1).as_bytes()).unwrap_err();
+            assert_eq!(why, format!("has a `{key}` of more than 4096 bytes"));
+        }
+    }
 }

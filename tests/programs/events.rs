@@ -375,3 +375,35 @@ fn a_reason_is_ascii_and_bounded_and_keeps_what_to_do_next() {
         assert!(reason.contains(" more; work within that, or say what is missing and stop; frame "), "{reason}");
     }
 }
+
+#[test]
+fn a_long_name_does_not_take_the_place_of_what_is_said_about_it() {
+    let scratch = crate::common::Scratch::new();
+    let long = "n".repeat(3_000);
+    let glob = format!("**/{long}");
+    let frame = scratch.frame("frame.json", &["--admit", "file.edit", "--scope", &glob, "none"]);
+    let says = |tool: &str, input: Value| {
+        let run = Run::hook(CLAUDE).frame(&frame).stdin(bytes(&call(CLAUDE, tool, input)));
+        run.answer().denial()
+    };
+    let cut = |most: usize| format!("{}...", "n".repeat(most));
+    let reason = says(&long, json!({}));
+    assert!(
+        reason.starts_with(&format!("{} is unknown to the tool table of Claude Code 2.1.332, so ", cut(107))),
+        "{reason}"
+    );
+    let reason = says("Edit", json!({ "file_path": format!("/{long}") }));
+    let wanted = format!(
+        "Edit needs file.edit on /{}, which path rule 1 (file:**/{}) does not admit (step 1, ",
+        cut(196),
+        cut(109)
+    );
+    assert!(reason.starts_with(&wanted), "{reason}");
+    let reason = says("Edit", json!({ "file_path": format!("/{}/.claude/settings.json", "d/".repeat(1_000)) }));
+    assert!(reason.contains("..., which is the configuration of Claude Code: what guards a step"), "{reason}");
+    let reason = says(&format!("mcp__a__{}", "n".repeat(900)), json!({}));
+    assert!(
+        reason.contains("n... needs mcp.call a/nnn") && reason.contains("n..., which is not admitted (step 1, "),
+        "{reason}"
+    );
+}

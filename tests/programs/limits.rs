@@ -1,6 +1,8 @@
 //! Sizes, depths and encodings at their edges: a clear refusal, never a crash.
 
-use crate::common::{GOLDEN, Run, Scratch, fixture, run};
+use serde_json::{Value, json};
+
+use crate::common::{CLAUDE, CODEX, GOLDEN, Run, Scratch, VENDORS, bytes, call, fixture, run};
 
 const MOST: usize = 16 * 1024 * 1024;
 
@@ -138,4 +140,62 @@ fn bytes_around_the_document() {
     refused("", "not json: byte 0: it is empty");
     refused(" \n", "not json: byte 0: there is nothing but white space in it");
     refused(&golden[..golden.len() / 2], "not json: byte 466: the document ends inside a string");
+}
+
+/// What a frame that admits everything, but not the folder `out`, says to a call.
+fn says(vendor: &str, tool: &str, input: Value) -> Option<String> {
+    let scratch = Scratch::new();
+    let admits = ["--admit", "file.write,file.edit,file.read,dir.list", "--scope", "**/out/**", "none"];
+    let frame = scratch.frame("frame.json", &admits);
+    let run = Run::hook(vendor).frame(frame).args(["--policy", "deny-only"]).stdin(bytes(&call(vendor, tool, input)));
+    let answer = run.answer();
+    (answer.code != 0).then(|| answer.denial().split(" (step 1, ").next().unwrap().into())
+}
+
+#[test]
+fn a_path_longer_than_any_that_is_opened_is_denied_in_no_time() {
+    // by the length of each prefix, following links in it takes time by the square of its length
+    let long = |parts: usize| format!("/{}x", "a/".repeat(parts));
+    let why =
+        |tool: &str| Some(format!("{tool} has a path of more than 4096 bytes, so it cannot be told where it leads"));
+    assert_eq!(says(CLAUDE, "Write", json!({ "file_path": long(2_000) })), None);
+    for parts in [2_100, 2_000_000] {
+        for (tool, member) in
+            [("Write", "file_path"), ("Read", "file_path"), ("NotebookEdit", "notebook_path"), ("Glob", "pattern")]
+        {
+            assert_eq!(says(CLAUDE, tool, json!({ member: long(parts) })), why(tool));
+        }
+        let patch = format!("*** Begin Patch\n*** Add File: {}\n+x\n*** End Patch", long(parts));
+        assert_eq!(says(CODEX, "apply_patch", json!({ "command": patch })), why("apply_patch"));
+    }
+}
+
+#[test]
+fn a_patch_of_more_files_than_can_be_judged_in_time_is_denied() {
+    let patch = |files: usize| {
+        let files: Vec<String> = (0..files).map(|n| format!("*** Add File: d/{n}\n+x\n")).collect();
+        says(CODEX, "apply_patch", json!({ "command": format!("*** Begin Patch\n{}*** End Patch", files.concat()) }))
+    };
+    assert_eq!(patch(2_000), None);
+    let why = "apply_patch is about too many files to be judged at once: do it in several calls";
+    assert_eq!(patch(2_001).as_deref(), Some(why));
+    assert_eq!(patch(500_000).as_deref(), Some(why));
+}
+
+#[test]
+fn a_name_that_can_be_read_in_millions_of_ways_is_denied_and_costs_no_memory() {
+    for vendor in VENDORS {
+        let denial = |tool: &str| {
+            let payload = bytes(&call(vendor, tool, json!({})));
+            Run::hook(vendor).frame(fixture("golden/frame.json")).stdin(payload).answer().denial()
+        };
+        for piece in ["_", "a__"] {
+            let tool = format!("mcp__{}", piece.repeat(1_001));
+            let why =
+                format!("{}... has a name of more than 1000 bytes, which no mcp tool has (step 2, ", &tool[..107]);
+            assert!(denial(&tool).starts_with(&why), "{}", denial(&tool));
+            let reason = denial(&format!("mcp__{}", piece.repeat(3_000_000)));
+            assert!(reason.contains("the payload has a `tool_name` of more than 4096 bytes"), "{reason}");
+        }
+    }
 }

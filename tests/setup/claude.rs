@@ -19,11 +19,11 @@ fn line(frame: &str) -> Registration {
 /// In, in again, in for another frame, out: what must hold of any settings file.
 fn round(text: &str) {
     assert_eq!(unreadable(text).filter(|_| !blank(text)), None, "{text:?}");
-    let once = with_entries(Some(text), &line("/f"));
+    let once = with_entries(Some(text), &line("/F"));
     assert_eq!(unreadable(&once), None, "{text:?} became {once:?}");
-    assert_eq!(with_entries(Some(&once), &line("/f")), once, "twice, from {text:?}");
+    assert_eq!(with_entries(Some(&once), &line("/F")), once, "twice, from {text:?}");
     let next = with_entries(Some(&once), &line("/a/longer/frame"));
-    assert!(next.contains("/a/longer/frame") && !next.contains("\"/f\""), "{next}");
+    assert!(next.contains("/a/longer/frame") && !next.contains("\"/F\""), "{next}");
     assert_eq!(taken_out(&once).as_deref(), Some(text), "{once:?}");
     assert_eq!(taken_out(&next).as_deref(), Some(text), "{next:?}");
     let value: Value = serde_json::from_str(next.trim_start_matches('\u{feff}')).unwrap();
@@ -197,7 +197,7 @@ fn our_own_older_entries_are_replaced_wherever_they_stand_and_others_stay() {
     let text = format!(
         "{{\"hooks\": {{\"PreToolUse\": [{{\"hooks\": [{old}, {theirs}]}}, {{\"hooks\": [{old}]}}], \"Stop\": [{{\"hooks\": [{old}]}}]}}}}"
     );
-    let new = with_entries(Some(&text), &line("/f"));
+    let new = with_entries(Some(&text), &line("/F"));
     assert!(!new.contains("/old/"), "{new}");
     assert_eq!(new.matches("/b/mh-hook-claude").count(), 5, "{new}");
     assert_eq!(
@@ -208,7 +208,7 @@ fn our_own_older_entries_are_replaced_wherever_they_stand_and_others_stay() {
 
 #[test]
 fn what_others_add_behind_our_entry_stays_when_it_goes() {
-    let once = with_entries(None, &line("/f"));
+    let once = with_entries(None, &line("/F"));
     let more = once.replacen("\"hooks\": {", &format!("\"hooks\": {{\n    \"Stop\": [{THEIRS}],"), 1);
     let left = taken_out(&more).unwrap();
     let value: Value = serde_json::from_str(&left).unwrap();

@@ -160,7 +160,7 @@ fn a_settings_file_that_does_not_load_is_registered_and_not_live() {
         assert_ne!(bad, good);
         scratch.write(CLAUDE, &bad);
         let text = dead(&scratch, "claude", DEAD, cause);
-        assert!(text.contains("the vendor passes over what does not load, without a word"), "{text}");
+        assert!(text.contains("the vendor passes over a file that is not in order, without a word"), "{text}");
     }
 }
 
@@ -246,6 +246,27 @@ fn an_old_vendor_is_not_live() {
 }
 
 #[test]
+fn the_vendors_own_doctor_is_heard() {
+    let scratch = Scratch::new();
+    claude(&scratch);
+    let root = fs::canonicalize(scratch.at("project")).unwrap();
+    let says = |file: &str| {
+        let head = "Claude Code doctor\n\nInvalid settings\n";
+        let line = format!(
+            "- {}/.claude/{file} \u{203a} spinner: Expected number, but received string\n  Suggested fix: - x",
+            root.display()
+        );
+        scratch.vendor("claude", &format!("2.1.332 (Claude Code)\n{head}{line}\nNo installation issues found."));
+    };
+    says("settings.json");
+    dead(&scratch, "claude", DEAD, "spinner: Expected number, but received string");
+    says("settings.json\u{203a} x is ignored");
+    live(&scratch, "claude");
+    says("settings.local.json");
+    live(&scratch, "claude");
+}
+
+#[test]
 fn other_hooks_on_the_same_events_are_named_and_a_sub_folder_is_no_project() {
     let scratch = Scratch::new();
     scratch.write(
@@ -315,6 +336,15 @@ fn every_measured_way_in_a_file_of_codex_is_named_with_its_key() {
     dead(&scratch, "codex", DEAD, "features.unified_exec_tty is not set");
     swap("[features]", "[features");
     dead(&scratch, "codex", DEAD, "it does not load: line 1");
+    swap("hooks = true", "hooks = \"true\"");
+    dead(&scratch, "codex", DEAD, "config.toml: codex does not start: features.hooks is a string, not a boolean");
+    swap("[features]", "profile = \"fast\"\n[features]");
+    dead(&scratch, "codex", DEAD, "config.toml: codex does not start: `profile` is no key any more; take it out");
+    swap("hooks = true", "codex_hooks = false");
+    dead(&scratch, "codex", DEAD, "features.codex_hooks switches every hook off");
+    // where the new name stands as well, the old one has no say
+    swap("hooks = true", "codex_hooks = false\nhooks = true");
+    live(&scratch, "codex");
 }
 
 #[test]
@@ -334,6 +364,9 @@ fn a_project_undoes_it_once_it_is_trusted() {
     dead(&scratch, "codex", DEAD, "project/.codex/config.toml: features.hooks switches every hook off");
     fs::create_dir(scratch.at("project/below")).unwrap();
     scratch.setup(&["doctor", "codex", "--project", "below"]).assert().code(1);
+    // the trust of a folder below is no trust of the root
+    scratch.write(CODEX, scratch.read(CODEX).replace("/project\"]", "/project/below\"]"));
+    scratch.setup(&["doctor", "codex", "--project", "below"]).assert().code(0);
     scratch.write("codex/fast.config.toml", "[features]\nhooks = false\n");
     fs::remove_file(scratch.at("project/.codex/config.toml")).unwrap();
     let text = scratch.run(&["doctor", "codex"]);

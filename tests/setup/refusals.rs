@@ -40,6 +40,11 @@ fn a_settings_file_that_the_vendor_would_pass_over_is_refused_by_line_and_column
         ),
         ("{\"permissions\": \"x\"}", "line 1, column 17: `permissions` is a string, not an object"),
         ("{\"model\": 1}", "line 1, column 11: `model` is a number, not a string"),
+        ("{\"env\": null}", "line 1, column 9: `env` is null, not an object"),
+        ("{\"cleanupPeriodDays\": \"30\"}", "`cleanupPeriodDays` is a string, not a number"),
+        ("{\"disableAllHooks\": \"true\"}", "`disableAllHooks` is a string, not a boolean"),
+        ("{\"availableModels\": \"opus\"}", "`availableModels` is a string, not an array"),
+        ("{\"hooks\": {\"PreToolUse\": [{\"matcher\": null, \"hooks\": []}]}}", "a `matcher` is not a string"),
     ] {
         scratch.write(FILE, text);
         let said = scratch.fails(&WRITE, 2);

@@ -2,6 +2,7 @@
 //! the file is passed over as a whole, or an event of it, and nobody is told.
 
 use super::{Role, is_ours};
+use crate::json::Kind;
 use crate::setup::report::Loss;
 use crate::setup::tree::{self, Node, Value};
 use crate::vendor::claude::EVENTS;
@@ -29,17 +30,51 @@ pub fn unreadable(text: &str) -> Option<(usize, String)> {
             ));
         }
     }
-    if let Some(node) = root.get("permissions").filter(|node| !matches!(node.value, Value::Object(_))) {
-        return wrong(node, format!("`permissions` is {}, not an object", node.noun()));
-    }
-    if let Some(node) = root.get("model").filter(|node| node.text().is_none()) {
-        return wrong(node, format!("`model` is {}, not a string", node.noun()));
+    if let Some(found) = KINDS.iter().find_map(|(kind, keys)| wrong_kind(&root, *kind, keys)) {
+        return Some(found);
     }
     let hooks = root.get("hooks")?;
     if !matches!(hooks.value, Value::Object(_)) {
         return wrong(hooks, format!("`hooks` is {}, not an object", hooks.noun()));
     }
     EVENTS.into_iter().find_map(|event| in_event(event, hooks.get(event)?))
+}
+
+/// The keys that were tried with another kind of value: the whole file is then passed over, and
+/// the guard with it. There are more; what the vendor itself says of a file is asked by doctor.
+const KINDS: [(Kind, &[&str]); 5] = [
+    (Kind::Object, &["permissions", "env", "statusLine", "enabledPlugins", "sandbox", "attribution", "worktree"]),
+    (Kind::Array, &["companyAnnouncements", "httpHookAllowedEnvVars", "availableModels"]),
+    (Kind::String, &["model", "apiKeyHelper", "outputStyle", "language", "$schema", "awsAuthRefresh", "agent"]),
+    (Kind::Number, &["cleanupPeriodDays"]),
+    (
+        Kind::Bool,
+        &[
+            "disableAllHooks",
+            "allowManagedHooksOnly",
+            "includeCoAuthoredBy",
+            "enableAllProjectMcpServers",
+            "alwaysThinkingEnabled",
+            "fastMode",
+            "respectGitignore",
+            "autoMemoryEnabled",
+        ],
+    ),
+];
+
+fn wrong_kind(root: &Node, kind: Kind, keys: &[&str]) -> Option<(usize, String)> {
+    let is = |node: &Node| match node.value {
+        Value::Null => Kind::Null,
+        Value::Bool(_) => Kind::Bool,
+        Value::Number(_) => Kind::Number,
+        Value::Text(_) => Kind::String,
+        Value::Array(_) => Kind::Array,
+        Value::Object(_) => Kind::Object,
+    };
+    keys.iter().find_map(|key| {
+        let node = root.get(key).filter(|node| is(node) != kind)?;
+        Some((node.span.start, format!("`{key}` is {}, not {}", node.noun(), kind.noun())))
+    })
 }
 
 /// One bad entry takes its whole event along.
@@ -52,6 +87,9 @@ fn in_event(event: &str, groups: &Node) -> Option<(usize, String)> {
         let Some(entries) = group.get("hooks").filter(|entries| matches!(entries.value, Value::Array(_))) else {
             return wrong(group, "a group has no array `hooks`");
         };
+        if let Some(node) = group.get("matcher").filter(|node| node.text().is_none()) {
+            return wrong(node, "a `matcher` is not a string");
+        }
         for entry in entries.items() {
             let kind = entry.get("type").and_then(Node::text);
             if !kind.is_some_and(|kind| TYPES.contains(&kind)) {
@@ -81,19 +119,34 @@ fn in_event(event: &str, groups: &Node) -> Option<(usize, String)> {
     None
 }
 
-/// What a settings file that loads takes from the guard, wherever its entry stands.
-pub fn losses(role: Role, root: &Node) -> Vec<Loss> {
+/// What a settings file that loads takes from a guard that stands in the layer of another role.
+///
+/// Of managed settings nothing but their own `disableAllHooks` was seen to take a hook away: the
+/// other files' variables do not even reach it.
+pub fn losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
     let mut all = Vec::new();
     let mut loss = |key: &str, what: &str, remedy: &str| all.push(Loss::new(key, what, remedy));
-    if root.get("disableAllHooks").and_then(Node::bool) == Some(true) && role != Role::Managed {
+    if guard == Role::Managed && role != Role::Managed {
+        return all;
+    }
+    if root.get("disableAllHooks").and_then(Node::bool) == Some(true) {
         loss("disableAllHooks", "switches every hook off, in whatever file it stands", "take it out");
     }
+    if role == Role::Managed
+        && guard != Role::Managed
+        && root.get("allowManagedHooksOnly").and_then(Node::bool) == Some(true)
+    {
+        let what = "drops every hook that does not stand in managed settings";
+        loss("allowManagedHooksOnly", what, "add the entries there: mh-setup claude --managed");
+    }
+    // the project's own files have no say in this one
+    let modes = matches!(role, Role::User | Role::Flag | Role::Managed) && guard != Role::Managed;
     for member in root.get("env").map(Node::members).unwrap_or_default() {
         let key = format!("env.{}", member.key);
         let set = !matches!(member.node.text(), Some("" | "0" | "false"));
         match member.key.as_str() {
-            "CLAUDE_CODE_SAFE_MODE" | "CLAUDE_CODE_SIMPLE" if role == Role::User && set => {
-                loss(&key, "switches hooks off when it stands in the user's settings", "take it out");
+            "CLAUDE_CODE_SAFE_MODE" | "CLAUDE_CODE_SIMPLE" if modes && set => {
+                loss(&key, "switches hooks off", "take it out");
             }
             name if name.starts_with("LD_") => {
                 loss(&key, "is loaded into the hook program, unless that is static, and can end it", "take it out");

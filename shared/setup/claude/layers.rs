@@ -21,7 +21,7 @@ pub enum Role {
     Local,
     /// What `--settings` names.
     Flag,
-    /// The machine's. Nothing that was tried took hooks from here.
+    /// The machine's.
     Managed,
 }
 
@@ -111,10 +111,8 @@ impl Layer {
 
     /// What it takes from a guard that stands in the layer of this role.
     pub fn losses(&self, guard: Role) -> Vec<Loss> {
-        if guard == Role::Managed && self.role != Role::Managed {
-            return Vec::new();
-        }
-        self.root.as_ref().map(|root| super::losses(self.role, root)).unwrap_or_default()
+        let all = self.root.as_ref().map(|root| super::losses(self.role, root, guard)).unwrap_or_default();
+        all.into_iter().map(|loss| loss.within(self.file.display().to_string())).collect()
     }
 }
 

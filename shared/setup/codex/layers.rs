@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 use super::{Config, parse};
 use crate::setup::claude::text_of;
 use crate::setup::report::Loss;
-use crate::setup::tree::{self, Node, Value};
+use crate::setup::tree::{self, Node};
 use crate::vendor::Environment;
+use crate::vendor::codex::FEATURES;
+
+/// What `hooks` was called before. The vendor takes it still, with a warning.
+const OLD_HOOKS: &str = "codex_hooks";
 
 /// What a file is to the vendor, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,13 +118,16 @@ impl Layers {
         all
     }
 
-    /// Whether the user's configuration trusts the project, by its root or by this folder.
-    pub fn trusted(&self, user: Option<&Node>) -> bool {
+    /// Whether the user's configuration trusts the folder that a project's file is in: by that
+    /// folder, or by the project's root.
+    pub fn trusted(&self, user: Option<&Node>, file: &Path) -> bool {
         let projects = user.and_then(|root| root.get("projects"));
-        self.project_folders().iter().any(|folder| {
+        let trusts = |folder: &Path| {
             let trust = projects.and_then(|projects| projects.get(&folder.to_string_lossy()));
             trust.and_then(|trust| trust.get("trust_level")).and_then(Node::text) == Some("trusted")
-        })
+        };
+        let folder = file.parent().and_then(Path::parent);
+        folder.is_some_and(trusts) || self.project_folders().first().is_some_and(|root| trusts(root))
     }
 }
 
@@ -150,11 +157,9 @@ impl Layer {
         layer
     }
 
-    /// What its `[features]` say of this one, by the name it has or the one it had.
+    /// What its `[features]` say of this one.
     pub fn feature(&self, key: &str) -> Option<bool> {
-        let features = self.root.as_ref()?.get("features")?;
-        let old = (key == "hooks").then(|| features.get("codex_hooks")).flatten();
-        features.get(key).or(old).and_then(Node::bool)
+        self.root.as_ref()?.find(&["features", key])?.bool()
     }
 
     /// What a `hooks.json` has at the top that the vendor takes the whole file back for.
@@ -163,21 +168,74 @@ impl Layer {
         members.iter().map(|member| member.key.clone()).find(|key| !["description", "hooks"].contains(&key.as_str()))
     }
 
-    /// What takes the guard away here, of a guard that stands in the user's configuration.
+    /// For what in it the vendor does not start at all.
+    pub fn stops(&self) -> Option<String> {
+        if let Some(why) = self.broken.as_ref().filter(|_| self.role != Role::Hooks) {
+            return Some(why.clone());
+        }
+        let root = self.root.as_ref().filter(|_| self.role != Role::Hooks)?;
+        let flags = root.get("features").map(Node::members).unwrap_or_default();
+        let known = |key: &str| key == OLD_HOOKS || FEATURES.iter().any(|(feature, _)| *feature == key);
+        let odd = flags.iter().find(|flag| known(&flag.key) && flag.node.bool().is_none());
+        let odd = odd.map(|flag| format!("features.{} is {}, not a boolean", flag.key, flag.node.noun()));
+        // release 0.171.0 names what took its place
+        let profile = root.get("profile").map(|_| "`profile` is no key any more; take it out".to_string());
+        let only = root.get("allow_managed_hooks_only").filter(|_| self.role == Role::Requirements);
+        let only = only.filter(|only| only.bool().is_none());
+        let only = only.map(|only| format!("`allow_managed_hooks_only` is {}, not a boolean", only.noun()));
+        odd.or(profile).or(only)
+    }
+
+    /// What takes the guard away here, by itself.
     pub fn losses(&self) -> Vec<Loss> {
         let mut all = Vec::new();
-        if self.feature("hooks") == Some(false) {
-            all.push(Loss::new("features.hooks", "switches every hook off", "set it to true, or take it out"));
-        }
-        if self.feature("unified_exec_tty") == Some(true) {
-            let what = "gives the shell a terminal, and what is typed into one is seen by no hook";
-            all.push(Loss::new("features.unified_exec_tty", what, "set it to false"));
+        for (key, wanted) in FEATURES.into_iter().chain([(OLD_HOOKS, true)]) {
+            if self.feature(key) == Some(!wanted) {
+                all.push(feature_lost(key));
+            }
         }
         let only = self.root.as_ref().and_then(|root| root.get("allow_managed_hooks_only"));
-        if self.role == Role::Requirements && only.is_some_and(|only| !matches!(only.value, Value::Bool(false))) {
+        if self.role == Role::Requirements && only.and_then(Node::bool) == Some(true) {
             let what = "drops every hook that does not stand in this file";
             all.push(Loss::new("allow_managed_hooks_only", what, "add the entries here: mh-setup codex --managed"));
         }
-        all
+        all.into_iter().map(|loss| loss.within(self.file.display().to_string())).collect()
     }
+}
+
+/// A feature that stands as it must not.
+fn feature_lost(key: &str) -> Loss {
+    let name = format!("features.{key}");
+    match key {
+        "unified_exec_tty" => {
+            let what = "gives the shell a terminal, and what is typed into one is seen by no hook";
+            Loss::new(&name, what, "set it to false")
+        }
+        _ => Loss::new(&name, "switches every hook off", "set it to true, or take it out"),
+    }
+}
+
+/// What takes the guard away among the layers that count. Of a feature the strongest layer's word
+/// holds, and the old name of one only where no layer has the new.
+pub fn features_lost(layers: &[&Layer]) -> Vec<Loss> {
+    let strongest = |key: &str| {
+        let says = |layer: &&&Layer| layer.feature(key).is_some();
+        layers.iter().filter(says).max_by_key(|layer| layer.role).map(|layer| (key.to_string(), layer))
+    };
+    let mut all = Vec::new();
+    for (key, wanted) in FEATURES {
+        let old = || (key == "hooks").then(|| strongest(OLD_HOOKS)).flatten();
+        match strongest(key).or_else(old) {
+            Some((name, layer)) if layer.feature(&name) != Some(wanted) => {
+                all.push(feature_lost(&name).within(layer.file.display().to_string()));
+            }
+            None if key == "unified_exec_tty" => {
+                let what = "is not set, so the shell has a terminal, and what is typed into one is seen by no hook";
+                let loss = Loss::new("features.unified_exec_tty", what, "say mh-setup codex again");
+                all.push(loss.within("config.toml"));
+            }
+            _ => {}
+        }
+    }
+    all
 }

@@ -32,11 +32,7 @@ impl Claude {
             ("assistant", _) => self.assistant(record),
             ("user", _) => list(record, "/message/content").iter().filter_map(result).collect(),
             ("result", subtype) => vec![ended(record, subtype)],
-            ("system", "api_retry" | "warning") => {
-                vec![Event::Notice {
-                    text: text(record, "/error").or(text(record, "/content")).unwrap_or(kind.1).into(),
-                }]
-            }
+            ("system", "api_retry") => vec![Event::Notice { text: retry(record) }],
             (kind, _) => vec![Event::Opaque { kind: kind.into() }],
         }
     }
@@ -71,6 +67,18 @@ impl Claude {
         }
         events
     }
+}
+
+/// The vendor tries again for minutes, whatever the fault: a refused key too.
+fn retry(record: &Value) -> String {
+    let number = |at| count(record, at).map_or("?".into(), |number| number.to_string());
+    format!(
+        "the model's service failed ({}, status {}), try {} of {}",
+        text(record, "/error").unwrap_or("unknown"),
+        number("/error_status"),
+        number("/attempt"),
+        number("/max_retries")
+    )
 }
 
 /// A hook's end, as the vendor saw it: 0 and 2 are the two that ours has.

@@ -6,11 +6,15 @@ use serde_json::{Value, json};
 use super::{count, owned, text};
 use crate::turn::{Event, Figures};
 
+/// What the vendor says of a call that needed an approval which nobody could give.
+const NOT_APPROVED: &str = "requires approval, but approval policy is never";
+
 /// Reads the stream.
 #[derive(Debug, Default)]
 pub struct Codex {
     messages: u64,
     errors: Vec<String>,
+    denials: Vec<(String, String, Value)>,
 }
 
 impl Codex {
@@ -27,7 +31,7 @@ impl Codex {
                 error: None,
                 truncated: false,
                 blocked: self.messages == 0,
-                denials: Vec::new(),
+                denials: std::mem::take(&mut self.denials),
                 figures: Figures {
                     input: count(record, "/usage/input_tokens"),
                     output: count(record, "/usage/output_tokens"),
@@ -76,7 +80,16 @@ impl Codex {
                     false => Event::Notice { text: words.into() },
                 }]
             }
-            _ => call(record).into_iter().chain(result(record)).collect(),
+            _ => {
+                let (call, result) = (call(record), result(record));
+                if let (Some(Event::Requested { call_id, tool, input, .. }), Some(Event::Result { content, .. })) =
+                    (&call, &result)
+                    && content.contains(NOT_APPROVED)
+                {
+                    self.denials.push((call_id.clone(), tool.clone(), input.clone()));
+                }
+                call.into_iter().chain(result).collect()
+            }
         }
     }
 }

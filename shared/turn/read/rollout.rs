@@ -22,18 +22,21 @@ pub struct Rollout {
     pub model: Option<String>,
 }
 
-/// Items that are no call (0.171.0). Any other kind has to have been put to the hook.
-const NO_CALL: [&str; 10] = [
+/// Items that are no call, or one that only waits (0.171.0). Any other kind has to have been put to
+/// the hook.
+const NO_CALL: [&str; 11] = [
     "UserMessage",
     "AgentMessage",
     "Reasoning",
     "Plan",
-    "TodoList",
     "ContextCompaction",
     "HookPrompt",
-    "Error",
+    "FunctionCallOutput",
     "EnteredReviewMode",
     "ExitedReviewMode",
+    "Sleep",
+    // what became of an agent whose start was a call
+    "SubAgentActivity",
 ];
 
 /// The rollout files of a session below the vendor's folder: its own, and, where the same session
@@ -108,7 +111,7 @@ fn item(record: &Value, into: &mut Rollout) {
     }
     let call = (id.to_string(), kind.to_string());
     match kind {
-        "WebSearch" => into.unseen.push(call),
+        "WebSearch" | "ImageGeneration" => into.unseen.push(call),
         "CommandExecution" if word("/payload/item/source").contains("interaction") => into.unseen.push(call),
         // a patch or a call that was refused is told too
         _ if matches!(word("/payload/item/status"), "declined" | "blocked") => {}

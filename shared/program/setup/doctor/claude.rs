@@ -9,6 +9,7 @@ use super::shots::{Range, call_id, mcp_call};
 use super::{line_in_order, own_program, release};
 use crate::setup::claude::{Found, Layer, Layers, Role, found, misspelled, others, user_folder};
 use crate::setup::fire::Stream;
+use crate::setup::release::{Installed, installed, said};
 use crate::setup::report::{Loss, Other, Report, Seen, State};
 use crate::setup::terms::{Terms, names};
 use crate::setup::tree::Node;
@@ -45,6 +46,15 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
     let role = layers[entry.at].role;
     line_in_order::<Claude>(&mut report, &entry.line, &entry.terms, FAILS_CLOSED_FROM);
     report.losses.extend(losses(&layers, role));
+    for layer in layers.iter().filter(|layer| layer.role == Role::Managed) {
+        report
+            .why
+            .extend(layer.broken.as_ref().map(|why| format!("{}: claude does not start: {why}", layer.file.display())));
+    }
+    // which starts nothing that settings name (measured); a library they preload is another matter
+    if !report.losses.iter().any(|loss| loss.key.starts_with("env.LD_")) {
+        vendors_word(&layers[entry.at], project, &mut report);
+    }
     if entry.form == Form::Shell {
         report.notes.push("the entry is the form for older releases: a shell starts the program".into());
     }
@@ -96,7 +106,9 @@ fn entry(layers: &[Layer], report: &mut Report) -> Option<Entry> {
             && names(text, Claude::PROGRAM)
         {
             report.state = State::NotLive;
-            report.why.push(format!("{file}: the vendor passes over what does not load, without a word: {why}"));
+            report
+                .why
+                .push(format!("{file}: the vendor passes over a file that is not in order, without a word: {why}"));
         }
         let Some(root) = &layer.root else { continue };
         if let Some(why) = misspelled(root) {
@@ -150,17 +162,7 @@ fn losses(layers: &[Layer], guard: Role) -> Vec<Loss> {
     let held = guard == Role::Flag
         && root(Role::Flag).any(|root| root.get("disableAllHooks").and_then(Node::bool) == Some(false));
     for layer in layers {
-        let found = layer.losses(guard).into_iter().filter(|loss| !(held && loss.key == "disableAllHooks"));
-        all.extend(found.map(|loss| loss.within(layer.file.display().to_string())));
-        let only = layer.root.as_ref().and_then(|root| root.get("allowManagedHooksOnly")).and_then(Node::bool);
-        if layer.role == Role::Managed && guard != Role::Managed && only == Some(true) {
-            let loss = Loss::new(
-                "allowManagedHooksOnly",
-                "drops every hook that does not stand in managed settings",
-                "add the entries there: mh-setup claude --managed",
-            );
-            all.push(loss.within(layer.file.display().to_string()));
-        }
+        all.extend(layer.losses(guard).into_iter().filter(|loss| !(held && loss.key == "disableAllHooks")));
     }
     for name in ["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"] {
         let set = std::env::var_os(name).is_some_and(|value| !["", "0", "false"].iter().any(|no| value == *no));
@@ -169,6 +171,36 @@ fn losses(layers: &[Layer], guard: Role) -> Vec<Loss> {
         }
     }
     all
+}
+
+/// What the vendor's own doctor says of the settings, where the vendor is at hand: it knows all of
+/// the keys for whose value a file is passed over.
+fn vendors_word(guard: &Layer, project: &Path, report: &mut Report) {
+    let Installed::At(program, _) = installed(Claude::WORD) else { return };
+    let mut command = Command::new(&program);
+    command.arg("doctor").current_dir(project);
+    // it would try its servers, and look for a newer release
+    for name in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
+        command.env(name, "1");
+    }
+    let Ok(text) = said(command) else {
+        report.notes.push(format!("{} doctor was asked about the settings and did not answer", program.display()));
+        return;
+    };
+    let mut lines = text.lines().skip_while(|line| line.trim() != "Invalid settings").skip(1);
+    let own = crate::frame::shown(&guard.file.to_string_lossy());
+    for line in lines.by_ref().map_while(|line| line.strip_prefix("- ").or(line.starts_with(' ').then_some(""))) {
+        let line = crate::frame::shown(&line.trim().replace(" \u{203a} ", ", "));
+        // some values are passed over alone, and it says so
+        let mild = ["is ignored", "was removed", "were removed"].iter().any(|words| line.contains(words));
+        match line.starts_with(&own) && !mild {
+            _ if line.is_empty() => {}
+            true => report
+                .why
+                .push(format!("by claude doctor, and the vendor passes over a file that is not in order: {line}")),
+            false => report.notes.push(format!("by claude doctor: {line}")),
+        }
+    }
 }
 
 /// Where nothing is registered: what looks as if it were.
@@ -201,8 +233,10 @@ fn fire(entry: &Entry, layers: &[Layer], project: &Path) -> Result<crate::setup:
                 command
             }
         };
-        // the settings' own variables; those that a loss is made of were found before
-        for layer in layers {
+        // the settings' own variables; those that a loss is made of were found before, and a hook of
+        // managed settings gets no other file's
+        let managed = layers[entry.at].role == Role::Managed;
+        for layer in layers.iter().filter(|layer| !managed || layer.role == Role::Managed) {
             for member in layer.root.as_ref().and_then(|root| root.get("env")).map(Node::members).unwrap_or_default() {
                 command.env(&member.key, member.node.text().unwrap_or_default());
             }

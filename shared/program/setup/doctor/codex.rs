@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::shots::{Range, call_id, mcp_call};
 use super::{line_in_order, own_program, release};
 use crate::program::Stop;
-use crate::setup::codex::{Found, Layer, Layers, Role, distrust, found, home, others};
+use crate::setup::codex::{Found, Layer, Layers, Role, distrust, features_lost, found, home, others};
 use crate::setup::fire::{Stream, codex_shell, zsh_start_up};
 use crate::setup::place;
-use crate::setup::report::{Fired, Loss, Other, Report, Seen, State};
+use crate::setup::report::{Fired, Other, Report, Seen, State};
 use crate::setup::terms::{Terms, names};
-use crate::vendor::codex::{Codex, FEATURES, MEASURED_FROM, command};
+use crate::vendor::codex::{Codex, MEASURED_FROM, command};
 use crate::vendor::{Registration, Vendor as _};
 
 /// Measured ways that a launch has, and that no file shows.
@@ -35,7 +35,7 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
     let places = Layers { etc, home, project: project.into() };
     let layers = places.read();
     let user = layers.iter().find(|layer| layer.role == Role::User).and_then(|layer| layer.root.as_ref());
-    let trusted = places.trusted(user);
+    let trusted = |layer: &Layer| places.trusted(user, &layer.file);
     let mut report = Report::new(Codex::WORD, UNSEEN.into());
     report.layers = layers.iter().map(seen).collect();
     let Some(entry) = entry(&layers, &mut report) else {
@@ -43,7 +43,7 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
         return Ok(report);
     };
     line_in_order::<Codex>(&mut report, &entry.line, &entry.terms, MEASURED_FROM);
-    losses(&layers, layers[entry.at].role, trusted, &mut report);
+    losses(&layers, layers[entry.at].role, &trusted, &mut report);
     let shell = codex_shell();
     start_up(&shell, &mut report);
     if !own_program::<Codex>(&entry.line) {
@@ -154,46 +154,32 @@ fn complete(layer: &Layer, all: All) -> Result<(Registration, Terms), (State, Ve
     }
 }
 
-/// What takes the guard away: of a feature the strongest layer's word.
-fn losses(layers: &[Layer], guard: Role, trusted: bool, report: &mut Report) {
-    for (key, wanted) in FEATURES {
-        let says = |layer: &&Layer| match layer.role {
-            Role::Project => trusted,
-            Role::Profile | Role::Hooks => false,
-            _ => true,
-        } && layer.feature(key).is_some();
-        let strongest = layers.iter().filter(says).max_by_key(|layer| layer.role);
-        match strongest {
-            Some(layer) if layer.feature(key) != Some(wanted) => {
-                report.losses.extend(named(layer, &format!("features.{key}")));
-            }
-            None if key == "unified_exec_tty" => {
-                let what = "is not set, so the shell has a terminal, and what is typed into one is seen by no hook";
-                let loss = Loss::new("features.unified_exec_tty", what, "say mh-setup codex again");
-                report.losses.push(loss.within("config.toml"));
-            }
-            _ => {}
-        }
-    }
+/// What takes the guard away, and what would under another start.
+fn losses(layers: &[Layer], guard: Role, trusted: &dyn Fn(&Layer) -> bool, report: &mut Report) {
+    let counts = |layer: &&Layer| match layer.role {
+        Role::Project => trusted(layer),
+        Role::Profile | Role::Hooks => false,
+        _ => true,
+    };
+    let counting: Vec<&Layer> = layers.iter().filter(counts).collect();
+    report.losses.extend(features_lost(&counting));
     for layer in layers {
         let file = layer.file.display();
+        let when = match layer.role {
+            Role::Profile => "with -p alone: ",
+            Role::Project if !trusted(layer) => "once the project is trusted: ",
+            _ => "",
+        };
+        if let Some(why) = layer.stops() {
+            let why = format!("{when}{file}: codex does not start: {why}");
+            if when.is_empty() { report.why.push(why) } else { report.notes.push(why) }
+        }
         match layer.role {
-            Role::Profile => {
-                let found = layer
-                    .losses()
-                    .into_iter()
-                    .map(|loss| format!("with -p alone: {}", loss.within(file.to_string()).line()));
-                report.notes.extend(found);
-            }
-            Role::Project if !trusted => {
-                let found = layer
-                    .losses()
-                    .into_iter()
-                    .map(|loss| format!("once the project is trusted: {}", loss.within(file.to_string()).line()));
-                report.notes.extend(found);
+            _ if !when.is_empty() => {
+                report.notes.extend(layer.losses().into_iter().map(|loss| format!("{when}{}", loss.line())));
             }
             Role::Requirements if guard != Role::Requirements => {
-                report.losses.extend(named(layer, "allow_managed_hooks_only"));
+                report.losses.extend(layer.losses().into_iter().filter(|loss| loss.key == "allow_managed_hooks_only"));
             }
             Role::Hooks => {
                 let odd =
@@ -203,12 +189,6 @@ fn losses(layers: &[Layer], guard: Role, trusted: bool, report: &mut Report) {
             _ => {}
         }
     }
-}
-
-/// The losses of a layer by this key.
-fn named(layer: &Layer, key: &str) -> Vec<Loss> {
-    let all = layer.losses().into_iter().filter(|loss| loss.key == key);
-    all.map(|loss| loss.within(layer.file.display().to_string())).collect()
 }
 
 /// The files that a shell reads before it runs the line.

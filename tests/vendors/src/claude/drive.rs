@@ -287,19 +287,30 @@ impl<'a> Run<'a> {
             .args(["-p", &self.prompt, "--output-format", "stream-json", "--verbose", "--include-hook-events"])
             .args(["--permission-mode", self.mode])
             .args(&flags)
-            .current_dir(&self.folder)
-            .env("CLAUDE_CONFIG_DIR", &scratch.config)
-            .env("ANTHROPIC_BASE_URL", stub.server.url())
-            .env("ANTHROPIC_API_KEY", "none")
-            // Root may bypass permissions only where the vendor is told it is in a sandbox.
-            .env("IS_SANDBOX", "1")
-            .env("DISABLE_TELEMETRY", "1")
-            .env("DISABLE_AUTOUPDATER", "1")
-            .env("DISABLE_ERROR_REPORTING", "1")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .envs(self.env);
+            .current_dir(&self.folder);
+        surroundings(&mut command, scratch, &stub);
+        command.envs(self.env);
         let ended = scratch.run(&mut command, "claude")?;
         Ok(Outcome::new(ended, stub.requests(), self.digest))
+    }
+
+    /// The same calls in a turn that `mh-run` starts under this frame, with these flags. What
+    /// this run has of settings stands in the project's file, where it must change nothing.
+    pub fn governed(self, spec: &Spec, flags: &[&str]) -> Result<Outcome, String> {
+        let scratch = self.scratch;
+        let frame = spec.seal(scratch, "frame.json")?;
+        if !self.settings.is_empty() {
+            scratch.write(".claude/settings.json", &Value::Object(self.settings).to_string())?;
+        }
+        let stub = Stub::start(self.script, scratch.logs.clone())
+            .map_err(|error| format!("could not start the stub of the model's service: {error}"))?;
+        let mut command = scratch.command(scratch.program("mh-run"));
+        command.args(["claude", "-p", &self.prompt, "--program"]).arg(self.program);
+        command.arg("--frame").arg(&frame.path).args(flags).current_dir(&self.folder);
+        surroundings(&mut command, scratch, &stub);
+        command.envs(self.env);
+        let ended = scratch.run(&mut command, "mh-run")?;
+        Ok(Outcome::new(ended, stub.requests(), frame.digest))
     }
 
     /// Runs; the call's effect is that `file` is there, below the project or absolute.
@@ -337,6 +348,20 @@ fn with_own_etc(scratch: &Scratch, program: &Path) -> Result<Command, String> {
     let mut command = scratch.command("unshare");
     command.args(["-m", "sh", "-c", SCRIPT, "sh"]).arg(scratch.logs.join("managed.json")).arg(layer).arg(program);
     Ok(command)
+}
+
+/// The environment that the vendor is given.
+fn surroundings(command: &mut std::process::Command, scratch: &Scratch, stub: &Stub) {
+    command
+        .env("CLAUDE_CONFIG_DIR", &scratch.config)
+        .env("ANTHROPIC_BASE_URL", stub.server.url())
+        .env("ANTHROPIC_API_KEY", "none")
+        // Root may bypass permissions only where the vendor is told it is in a sandbox.
+        .env("IS_SANDBOX", "1")
+        .env("DISABLE_TELEMETRY", "1")
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("DISABLE_ERROR_REPORTING", "1")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
 }
 
 pub fn agent_input(word: &str) -> Value {

@@ -7,6 +7,7 @@ mod control;
 mod decider;
 mod drive;
 mod faults;
+mod governed;
 mod managed;
 mod mcp;
 mod messages;
@@ -88,6 +89,7 @@ pub fn cases(program: &Path) -> Vec<Case> {
     decider::add(&mut cases);
     audit::add(&mut cases);
     around::add(&mut cases);
+    governed::add(&mut cases);
     managed::add(&mut cases);
     cases.all
 }

@@ -11,6 +11,7 @@ use super::launch::Entry;
 use super::script::{Mode, Script};
 use super::stub::{Asked, Stub, outputs};
 use crate::case::Seen;
+use crate::frame::Frame;
 use crate::scratch::{Ended, Scratch};
 
 /// The vendor's program.
@@ -230,6 +231,24 @@ impl<'a> Session<'a> {
 
     pub fn project(&self) -> &Path {
         &self.scratch.project
+    }
+
+    /// The same in a turn that `mh-run` starts under this frame, with these flags. What this
+    /// session has in `config.toml` must change nothing, so the stub is named on the command line.
+    pub fn governed(&self, frame: &Frame, flags: &[&str]) -> Result<Outcome, String> {
+        let stub = self.prepare()?;
+        let mut command = self.scratch.command(self.scratch.program("mh-run"));
+        command.env("CODEX_HOME", &self.scratch.config).env("STUB_KEY", "none");
+        command.args(["codex", "-p", "please do the scripted thing", "--model", self.mode.model(), "--program"]);
+        command.arg(&self.codex.program).arg("--frame").arg(&frame.path).args(flags);
+        let provider = format!(
+            "model_providers.stub={{name=\"stub\",base_url=\"{}\",wire_api=\"responses\",env_key=\"STUB_KEY\",\
+             request_max_retries=0,stream_max_retries=0}}",
+            stub.url()
+        );
+        command.args(["--", "-c", "model_provider=\"stub\"", "-c", &provider]);
+        let ended = self.scratch.run(&mut command, "mh-run")?;
+        Ok(Outcome { ended, asked: stub.asked() })
     }
 
     pub fn run(&self) -> Result<Outcome, String> {

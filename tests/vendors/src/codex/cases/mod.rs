@@ -7,6 +7,7 @@ mod decider;
 mod doctor;
 mod faults;
 mod frames;
+mod governed;
 mod mcp_names;
 mod operations;
 mod permission;
@@ -67,6 +68,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     around::list(&mut list);
     run::list(&mut list);
     terminals::list(&mut list);
+    governed::list(&mut list);
     list.cases
 }
 

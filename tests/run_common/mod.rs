@@ -1,0 +1,193 @@
+//! A room for a turn with a stand-in for the vendor: a script that takes the vendor's command
+//! line, speaks its stream, and fires the hooks that it was given.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// What both stand-ins do first: tell what they were given.
+const FIRST: &str = r#"
+printf '%s\n' "$@" > "$ROOM/arguments"
+env > "$ROOM/environment"
+cat > "$ROOM/prompt"
+say() { printf '%s\n' "$1"; }
+"#;
+
+/// Claude Code: `call ID TOOL INPUT` asks for a call, fires the hook, and tells the result.
+const CLAUDE: &str = r#"
+settings=; previous=
+for word; do [ "$previous" = --settings ] && settings=$word; previous=$word; done
+program=$(printf %s "$settings" | sed 's/.*"command":"\([^"]*\)".*/\1/')
+words=$(printf %s "$settings" | sed 's/.*"args":\[\([^]]*\)\].*/\1/' | tr -d '"' | tr ',' ' ')
+hook() {
+  printf '{"session_id":"s1","prompt_id":"p","cwd":"/","hook_event_name":"%s","tool_name":"%s","tool_input":%s,"tool_use_id":"%s"}' \
+    "$1" "$2" "$4" "$3" | $program $words > "$ROOM/answer" 2>&1
+  code=$?
+}
+begin() { say '{"type":"system","subtype":"init","session_id":"s1","model":"model-1"}'; }
+use() { say '{"type":"assistant","message":{"id":"m-'$1'","content":[{"type":"tool_use","id":"'$1'","name":"'$2'","input":'"$3"'}]}}'; }
+result() { say '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"'$1'","is_error":'$2',"content":"'"$3"'"}]}}'; }
+call() {
+  use "$1" "$2" "$3"; hook PreToolUse "$2" "$1" "$3"
+  if [ $code = 0 ]; then result "$1" false ran; else result "$1" true blocked; fi
+}
+answer() {
+  say '{"type":"assistant","message":{"id":"m-last","content":[{"type":"text","text":"'"$1"'"}]}}'
+  say '{"type":"result","subtype":"success","is_error":false,"num_turns":2,"stop_reason":"end_turn","result":"'"$1"'","usage":{"input_tokens":7,"output_tokens":3},"permission_denials":[]}'
+}
+"#;
+
+/// Codex: `call ID TOOL INPUT KIND` fires the hook, and writes what ran into the rollout.
+const CODEX: &str = r#"
+line=; for word; do case $word in hooks.PreToolUse=*) line=$word ;; esac; done
+line=$(printf %s "$line" | sed 's/^.*command="\(.*\)"}\]}\]$/\1/; s/\\"/"/g; s/\\\\/\\/g')
+rollout="$CODEX_HOME/sessions/2026/rollout-t1.jsonl"
+mkdir -p "$CODEX_HOME/sessions/2026"; : > "$rollout"
+hook() {
+  printf '{"session_id":"t1","turn_id":"u","cwd":"/","hook_event_name":"%s","tool_name":"%s","tool_input":%s,"tool_use_id":"%s"}' \
+    "$1" "$2" "$4" "$3" | sh -c "$line" > "$ROOM/answer" 2>&1
+  code=$?
+}
+ran() { printf '%s\n' '{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"'$2'","id":"'$1'","status":"completed","source":"'$3'"}}}' >> "$rollout"; }
+begin() { say '{"type":"thread.started","thread_id":"t1"}'; say '{"type":"turn.started"}'; }
+call() {
+  hook PreToolUse "$2" "$1" "$3"
+  [ $code = 0 ] || return
+  say '{"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"x","aggregated_output":"","exit_code":0,"status":"completed"}}'
+  ran "$1" "$4"
+}
+answer() {
+  say '{"type":"item.completed","item":{"id":"item_9","type":"agent_message","text":"'"$1"'"}}'
+  say '{"type":"turn.completed","usage":{"input_tokens":7,"cached_input_tokens":1,"output_tokens":3,"reasoning_output_tokens":2}}'
+}
+"#;
+
+pub struct Room {
+    folder: tempfile::TempDir,
+}
+
+#[allow(dead_code)]
+impl Room {
+    pub fn new() -> Room {
+        let room = Room { folder: tempfile::tempdir().unwrap() };
+        for name in ["bin", "project", "home", "tmp", "home/.codex"] {
+            std::fs::create_dir(room.path(name)).unwrap();
+        }
+        room.seal(&["--admit", "file.read", "shell", "--handoff-none"]);
+        room
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// Seal `frame.json` with these.
+    pub fn seal(&self, more: &[&str]) {
+        let sealed = Command::new(env!("CARGO_BIN_EXE_mh-frame-seal"))
+            .args(["--new", "--workflow", "w", "--version", "1", "--state", "s", "--step", "1"])
+            .args(more)
+            .arg("-o")
+            .arg(self.path("frame.json"))
+            .status();
+        assert!(sealed.unwrap().success());
+    }
+
+    fn script(&self, name: &str, version: &str, prelude: &str, body: &str) {
+        let path = self.path("bin").join(name);
+        let text = format!(
+            "#!/bin/sh\nROOM='{}'\n[ \"$1\" = --version ] && {{ echo '{version}'; exit; }}\n{FIRST}{prelude}{body}\n",
+            self.folder.path().display()
+        );
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Make the stand-in for Claude Code do this.
+    pub fn claude(&self, body: &str) -> &Room {
+        self.script("claude", "2.1.332 (Claude Code)", CLAUDE, body);
+        self
+    }
+
+    /// Make the stand-in for Codex do this.
+    pub fn codex(&self, body: &str) -> &Room {
+        self.script("codex", "codex-cli 0.171.0", CODEX, body);
+        self
+    }
+
+    /// Make the program of this name say that it is this release.
+    pub fn release(&self, name: &str, version: &str) {
+        self.script(name, version, "", "");
+    }
+
+    /// A run, not started yet; its standard input is empty.
+    pub fn command(&self, kind: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mh-run"));
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.path("bin").display());
+        command.arg(kind).args(arguments).current_dir(self.path("project"));
+        command.env("PATH", path).env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"));
+        command
+            .env("CODEX_HOME", self.path("home/.codex"))
+            .env_remove("CLAUDE_CONFIG_DIR")
+            .env_remove("XDG_RUNTIME_DIR");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// A run under the frame, with a prompt.
+    pub fn governed(&self, kind: &str, more: &[&str]) -> Command {
+        let frame = self.path("frame.json");
+        let mut command = self.command(kind, &["-p", "do it", "--frame", frame.to_str().unwrap()]);
+        command.args(more);
+        command
+    }
+
+    pub fn run(&self, kind: &str, more: &[&str]) -> Ended {
+        Ended::of(self.governed(kind, more).output().unwrap())
+    }
+
+    /// The same, its object read.
+    pub fn json(&self, kind: &str, more: &[&str]) -> (Option<i32>, Value) {
+        let ended = Ended::of(self.governed(kind, more).args(["--output-format", "json"]).output().unwrap());
+        assert_eq!(ended.stdout.lines().count(), 1, "{} {}", ended.stdout, ended.stderr);
+        (ended.code, serde_json::from_str(&ended.stdout).unwrap())
+    }
+}
+
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    pub fn of(output: Output) -> Ended {
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Exit 2, nothing on stdout, this on stderr.
+    #[allow(dead_code)]
+    #[track_caller]
+    pub fn refused(&self, why: &str) {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
+        assert!(self.stderr.starts_with("mh-run: ") && self.stderr.contains(why), "{why}: {}", self.stderr);
+    }
+
+    /// Exit 1, nothing on stdout, this on stderr.
+    #[allow(dead_code)]
+    #[track_caller]
+    pub fn failed(&self, why: &str) {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(1), ""), "{self:?}");
+        assert!(self.stderr.contains(why), "{why}: {}", self.stderr);
+    }
+}
