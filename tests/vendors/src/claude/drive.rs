@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::messages::Stub;
-use super::script::{Answer, Call, MAIN, Script, answers, text_of};
+pub use super::outcome::Outcome;
+use super::script::{Call, MAIN, Script};
 use crate::case::Seen;
 use crate::entry::{self, Ask};
 use crate::frame::{Frame, Spec};
@@ -50,6 +51,7 @@ pub struct Run<'a> {
     beside: Vec<(String, Value)>,
     mangle: Option<fn(String) -> String>,
     managed_only: bool,
+    managed: Option<String>,
 }
 
 impl<'a> Run<'a> {
@@ -72,6 +74,7 @@ impl<'a> Run<'a> {
             beside: Vec::new(),
             mangle: None,
             managed_only: false,
+            managed: None,
         }
     }
 
@@ -125,6 +128,13 @@ impl<'a> Run<'a> {
     pub fn beside(mut self, event: &str, command: &str) -> Run<'a> {
         let group = json!({"matcher": "*", "hooks": [{"type": "command", "command": command}]});
         self.beside.push((event.into(), group));
+        self
+    }
+
+    /// Managed settings of just this text.
+    pub fn managed(mut self, text: String) -> Run<'a> {
+        self.managed = Some(text);
+        self.launch = Launch::Managed;
         self
     }
 
@@ -229,14 +239,16 @@ impl<'a> Run<'a> {
         self.call("Agent", agent_input(word))
     }
 
-    pub fn go(self) -> Result<Outcome, String> {
+    /// Writes the settings files; gives back all flags of the launch.
+    fn lay_out(&mut self) -> Result<Vec<String>, String> {
         let scratch = self.scratch;
-        let mut settings = self.settings;
-        let mut user = self.user;
-        let mut flags = self.flags;
+        let mut settings = std::mem::take(&mut self.settings);
+        let mut user = std::mem::take(&mut self.user);
+        let mut flags = std::mem::take(&mut self.flags);
         match self.launch {
-            Launch::Project => drop(settings.insert("hooks".into(), Value::Object(self.hooks))),
-            Launch::User => drop(user.insert("hooks".into(), Value::Object(self.hooks))),
+            _ if self.hooks.is_empty() && self.launch != Launch::Managed => {}
+            Launch::Project => drop(settings.insert("hooks".into(), Value::Object(self.hooks.clone()))),
+            Launch::User => drop(user.insert("hooks".into(), Value::Object(self.hooks.clone()))),
             Launch::Strong | Launch::StrongFile => {
                 let mut strong = json!({"disableAllHooks": false, "hooks": self.hooks}).to_string();
                 if self.launch == Launch::StrongFile {
@@ -249,12 +261,12 @@ impl<'a> Run<'a> {
                 flags.extend(["--settings".into(), strong, "--setting-sources".into(), String::new()]);
             }
             Launch::Managed => {
-                let managed = json!({"hooks": self.hooks, "allowManagedHooksOnly": self.managed_only});
-                std::fs::write(scratch.logs.join("managed.json"), managed.to_string())
+                let made = json!({"hooks": self.hooks, "allowManagedHooksOnly": self.managed_only}).to_string();
+                std::fs::write(scratch.logs.join("managed.json"), self.managed.take().unwrap_or(made))
                     .map_err(|error| format!("could not write the managed settings: {error}"))?;
             }
         }
-        for (event, group) in self.beside {
+        for (event, group) in std::mem::take(&mut self.beside) {
             let hooks = settings.entry("hooks").or_insert_with(|| json!({}));
             match hooks[event.as_str()].as_array_mut() {
                 Some(groups) => groups.push(group),
@@ -277,6 +289,12 @@ impl<'a> Run<'a> {
                 .map_err(|error| format!("could not write {}: {error}", path.display()))?;
             flags.extend(["--mcp-config".into(), path.display().to_string()]);
         }
+        Ok(flags)
+    }
+
+    pub fn go(mut self) -> Result<Outcome, String> {
+        let scratch = self.scratch;
+        let flags = self.lay_out()?;
         let stub = Stub::start(self.script, scratch.logs.clone())
             .map_err(|error| format!("could not start the stub of the model's service: {error}"))?;
         let mut command = match self.launch {
@@ -292,6 +310,18 @@ impl<'a> Run<'a> {
         command.envs(self.env);
         let ended = scratch.run(&mut command, "claude")?;
         Ok(Outcome::new(ended, stub.requests(), self.digest))
+    }
+
+    /// Nothing is started: what `mh-setup doctor` says of the same settings.
+    pub fn doctor(mut self) -> Result<Ended, String> {
+        self.lay_out()?;
+        let mut command = self.scratch.command(self.scratch.program("mh-setup"));
+        command.args(["doctor", "claude", "--project"]).arg(&self.folder);
+        command.env("CLAUDE_CONFIG_DIR", &self.scratch.config).envs(self.env).current_dir(&self.folder);
+        // The vendor's own program, whose release the doctor asks for, as a person has it.
+        let folder = self.program.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+        command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap_or_default()));
+        self.scratch.run(&mut command, "doctor")
     }
 
     /// The same calls in a turn that `mh-run` starts under this frame, with these flags. What
@@ -367,80 +397,4 @@ fn surroundings(command: &mut std::process::Command, scratch: &Scratch, stub: &S
 pub fn agent_input(word: &str) -> Value {
     json!({"description": "part", "prompt": format!("{word} go"), "subagent_type": "general-purpose",
            "run_in_background": false})
-}
-
-/// What a run left.
-pub struct Outcome {
-    pub ended: Ended,
-    pub requests: Vec<Value>,
-    /// Every tool result, once, in the order the model got them.
-    pub answers: Vec<Answer>,
-    digest: String,
-}
-
-impl Outcome {
-    fn new(ended: Ended, requests: Vec<Value>, digest: String) -> Outcome {
-        let mut all: Vec<Answer> = Vec::new();
-        for request in &requests {
-            for answer in answers(request) {
-                if !all.iter().any(|known| known.id == answer.id) {
-                    all.push(answer);
-                }
-            }
-        }
-        Outcome { ended, requests, answers: all, digest }
-    }
-
-    pub fn was_told(&self, text: &str) -> bool {
-        self.answers.iter().any(|answer| answer.text.contains(text))
-    }
-
-    /// Whether some request to the model holds `text` anywhere.
-    pub fn asked_with(&self, text: &str) -> bool {
-        self.requests.iter().any(|request| request.to_string().contains(text))
-    }
-
-    /// The first request of the conversation whose prompt holds `word`, as text.
-    pub fn conversation(&self, word: &str) -> Result<String, String> {
-        // A prompt with attachments begins with messages of the vendor's own.
-        let begins = |request: &&Value| {
-            let said = request["messages"].as_array().is_some_and(|messages| {
-                let user = |message: &&Value| message["role"] == "user";
-                messages.iter().filter(user).any(|message| text_of(&message["content"]).contains(word))
-            });
-            said && request["tools"].as_array().is_some_and(|tools| !tools.is_empty())
-        };
-        let request = self.requests.iter().find(begins);
-        request.map(Value::to_string).ok_or_else(|| format!("no request for {word:?} was made; {}", self.detail()))
-    }
-
-    pub fn refused(&self) -> bool {
-        let mark = self.digest.get(..12).unwrap_or_default();
-        !mark.is_empty() && self.answers.iter().any(|answer| answer.is_error && answer.text.contains(mark))
-    }
-
-    /// For people: the end of the story.
-    pub fn detail(&self) -> String {
-        let last = self.answers.last().map_or("no tool result".to_string(), |answer| {
-            let text: String = answer.text.chars().take(400).collect();
-            format!("the model was told (error {}): {text:?}", answer.is_error)
-        });
-        let errors: String = self.ended.stderr.chars().take(200).collect();
-        format!("{last}; claude ended with {:?}, stderr {errors:?}", self.ended.code)
-    }
-
-    /// A call that never came back to the model proves nothing either way.
-    pub fn effect(&self, ran: bool) -> Result<Seen, String> {
-        if self.answers.is_empty() {
-            return Err(format!("no call came back to the model; {}", self.detail()));
-        }
-        Ok(Seen::effect(ran, self.detail()))
-    }
-
-    pub fn or_refusal(&self, ran: bool) -> Result<Seen, String> {
-        if !ran && !self.refused() {
-            return Err(format!("not run, but not by the frame's refusal; {}", self.detail()));
-        }
-        self.effect(ran)
-    }
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::Cases;
 use super::around::{LOST, WITHOUT};
 use super::drive::Launch;
+use crate::case::Want;
 use crate::frame::Spec;
 
 fn possible() -> bool {
@@ -35,6 +36,22 @@ pub fn add(cases: &mut Cases) {
     cases.ran("hooks in managed settings, admitted", |run| {
         run.frame(&Spec::all())?.launch(Launch::Managed).bash("touch o.txt").effect("o.txt")
     });
+    for (name, spec, want) in
+        [("admitted", Spec::all(), Want::Ran), ("not admitted, --bare", Spec::all_but("shell"), Want::Blocked)]
+    {
+        cases.add(format!("managed settings as mh-setup --managed prints them, {name}"), want, move |run| {
+            let frame = spec.seal(run.scratch, "frame.json")?;
+            let mut command = run.scratch.command(run.scratch.program("mh-setup"));
+            command.args(["claude", "--managed", "--policy", "frame", "--frame"]).arg(&frame.path);
+            let printed = run.scratch.run(&mut command, "setup")?;
+            if printed.code != Some(0) {
+                return Err(format!("mh-setup --managed ended with {:?}: {}", printed.code, printed.stderr));
+            }
+            let run = run.managed(printed.stdout).mode("bypassPermissions");
+            let run = if want == Want::Blocked { run.flag("--bare") } else { run };
+            run.bash("touch o.txt").effect("o.txt")
+        });
+    }
     cases.blocked("self-protection, Write to the managed settings", |run| {
         let run = run.frame(&Spec::all())?.launch(Launch::Managed);
         let file = "/etc/claude-code/managed-settings.json";

@@ -12,11 +12,13 @@ mod managed;
 mod mcp;
 mod messages;
 mod modes;
+mod outcome;
 mod permission;
 mod prompt;
 mod protect;
 mod scope;
 mod script;
+mod setup;
 mod skills;
 mod tampering;
 mod tools;
@@ -91,5 +93,6 @@ pub fn cases(program: &Path) -> Vec<Case> {
     around::add(&mut cases);
     governed::add(&mut cases);
     managed::add(&mut cases);
+    setup::add(&mut cases);
     cases.all
 }

@@ -212,6 +212,14 @@ impl<'a> Session<'a> {
         command
     }
 
+    pub fn model(&self) -> &'static str {
+        self.mode.model()
+    }
+
+    pub fn program(&self) -> &Path {
+        &self.codex.program
+    }
+
     /// What the app-server takes from the launch line too.
     pub fn settings(&self) -> &[String] {
         &self.flags

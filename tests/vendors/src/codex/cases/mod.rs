@@ -13,6 +13,7 @@ mod operations;
 mod permission;
 mod prompts;
 mod protected;
+mod run;
 mod scope;
 mod tampering;
 mod terminals;
@@ -65,6 +66,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     text::list(&mut list);
     tampering::list(&mut list);
     around::list(&mut list);
+    run::list(&mut list);
     terminals::list(&mut list);
     governed::list(&mut list);
     list.cases
