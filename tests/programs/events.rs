@@ -366,7 +366,7 @@ fn a_reason_is_ascii_and_bounded_and_keeps_what_to_do_next() {
     let scratch = crate::common::Scratch::new();
     let frame = scratch.frame("many.json", &flags.iter().map(String::as_str).collect::<Vec<_>>());
     for vendor in VENDORS {
-        let payload = call(vendor, &format!("T\u{442}\u{0}{}", "\u{1f600}".repeat(5_000)), json!({}));
+        let payload = call(vendor, &format!("T\u{442}\u{0}{}", "\u{1f600}".repeat(1_000)), json!({}));
         let reason = Run::hook(vendor).frame(&frame).stdin(bytes(&payload)).answer().denial();
         assert!(reason.len() <= 1_000, "{}", reason.len());
         assert!(reason.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{reason}");
