@@ -36,6 +36,10 @@ const SITUATIONS: &[(&str, bool, bool, Act)] = &[
         place(&scratch.config.join("hooks.json"), other)
     }),
     ("in a trusted project that switches hooks off", true, false, |scratch| project(scratch, "hooks = false")),
+    // The old name counts only where no file has the new one, and the entry has it.
+    ("in a trusted project that switches them off by the old name", true, true, |scratch| {
+        project(scratch, "codex_hooks = false")
+    }),
     ("in a project that nobody trusts and that switches hooks off", false, true, |scratch| {
         project(scratch, "hooks = false")
     }),
@@ -64,16 +68,6 @@ pub fn list(list: &mut List) {
             )
         });
     }
-    // The old name counts only where no file has the new one: the doctor does not go into that.
-    list.holds("doctor: a trusted project that switches hooks off by the old name is named", |codex, scratch| {
-        let entry = pinned(scratch, &all_but(&["web.read"]))?;
-        let session =
-            Session::new(codex, scratch, Mode::Direct, Script::default()).entry(&entry.text).trusting_the_project();
-        let _stub = session.prepare()?;
-        project(scratch, "codex_hooks = false")?;
-        let (live, said) = doctor(codex, scratch)?;
-        hold([(!live, "it is taken for a loss"), (said.contains("switches every hook off"), "it is named")], &said)
-    });
     list.holds("doctor: a trusted project that switches terminals on is named", |codex, scratch| {
         let entry = pinned(scratch, &all_but(&["web.read"]))?;
         let session =
