@@ -37,11 +37,12 @@ impl fmt::Display for Version {
 }
 
 impl Kind {
-    /// The oldest release whose hooks can be made to fail closed.
+    /// The oldest release whose hooks can be made to fail closed. Of older releases of Codex it was
+    /// not measured whether they take hooks and trust from the launch line.
     pub fn oldest(self) -> Option<Version> {
         Version::in_text(match self {
             Kind::Claude => claude::FAILS_CLOSED_FROM,
-            Kind::Codex => codex::MEASURED_FROM,
+            Kind::Codex => codex::Codex::table().release,
         })
     }
 
