@@ -42,6 +42,11 @@ pub fn add(cases: &mut Cases) {
         let run = run.frame(&Spec::all_but("shell"))?.also("PermissionRequest").without("PreToolUse");
         run.mode("manual").bash("touch o.txt").effect_or_refusal("o.txt")
     });
+    const OVERRULED: &str = "a prompt tool can overrule a denial at PermissionRequest: PreToolUse is the guard";
+    cases.limit(OVERRULED, "PermissionRequest alone, not admitted, the prompt tool says yes", |run| {
+        let run = run.frame(&Spec::all_but("shell"))?.also("PermissionRequest").without("PreToolUse");
+        touch(approving(run.mode("manual"))?)
+    });
     cases.blocked("PermissionRequest alone, admitted: silence, so nobody has said yes", |run| {
         touch(run.frame(&Spec::all())?.also("PermissionRequest").without("PreToolUse").mode("manual"))
     });

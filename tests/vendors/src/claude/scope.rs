@@ -148,6 +148,12 @@ fn edits(cases: &mut Cases) {
             outcome.or_refusal(scratch.read(file).contains("changed"))
         });
     }
+    const SEARCHED: &str = "a scope judges a search by the folder it starts in, not by what it finds";
+    cases.limit(SEARCHED, "scope, Grep of a folder with a refused one inside", |run| {
+        prepare(&run)?;
+        let input = json!({"pattern": "needle", "path": run.scratch.project.join("src"), "output_mode": "content"});
+        run.frame(&spec())?.flag("--tools").flag("Grep").call("Grep", input).told("text-of-secret")
+    });
     cases.limit("a shell command has no path", "scope, a shell writes outside", |run| {
         prepare(&run)?;
         run.frame(&spec())?.bash("touch other/o.txt").effect("other/o.txt")
