@@ -15,7 +15,7 @@ pub use beside::{Written, write_beside};
 pub use decider::{Decider, Unanswered};
 pub use file::{read_bounded, words};
 pub use input::{Input, MAX_PAYLOAD, read_stdin, wait};
-pub use output::{deliver, say, tell};
+pub use output::{deliver, is_closed, say, tell};
 pub use paths::{Folders, guarded, resolve};
 pub use setup::{DEADLINE, Setup};
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{FileType, fstat, stat};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
 use rustix::io::Errno;
 
 use super::Exit;
@@ -21,14 +21,14 @@ pub fn deliver(wire: &Wire, deadline: Instant) -> Exit {
     let stderr = rustix::stdio::stderr();
     let stdout_fault = match wire.stdout.is_empty() {
         true => None,
-        false => put(rustix::stdio::stdout(), &wire.stdout, deadline).err(),
+        false => answer(rustix::stdio::stdout(), &wire.stdout, deadline).err(),
     };
     if let Some(why) = stdout_fault {
         let lost = format!("the answer could not be written to standard output: {why}\n");
-        let _ = put(stderr, if wire.stderr.is_empty() { &lost } else { &wire.stderr }, deadline);
+        let _ = answer(stderr, if wire.stderr.is_empty() { &lost } else { &wire.stderr }, deadline);
         return Exit::Blocked;
     }
-    let stderr_lost = !wire.stderr.is_empty() && put(stderr, &wire.stderr, deadline).is_err();
+    let stderr_lost = !wire.stderr.is_empty() && answer(stderr, &wire.stderr, deadline).is_err();
     if !wire.block || (stderr_lost && wire.needs_stderr && !wire.stdout.is_empty()) {
         return Exit::Answered;
     }
@@ -37,7 +37,11 @@ pub fn deliver(wire: &Wire, deadline: Instant) -> Exit {
 
 /// Write text for a person to standard output; `false`, and a line on stderr, where that fails.
 pub fn say(program: &str, text: &str) -> bool {
-    let written = put(rustix::stdio::stdout(), text, Instant::now() + PATIENCE);
+    let stdout = rustix::stdio::stdout();
+    let written = match is_closed(stdout) {
+        true => Err("it is closed".into()),
+        false => put(stdout, text, Instant::now() + PATIENCE),
+    };
     if let Err(why) = &written {
         tell(&format!("{program}: could not write to standard output: {why}\n"));
     }
@@ -49,12 +53,22 @@ pub fn tell(text: &str) {
     let _ = put(rustix::stdio::stderr(), text, Instant::now() + PATIENCE);
 }
 
-/// Write all of it. A descriptor that was closed when the process began is `/dev/null` by now,
-/// where writing succeeds and nobody reads.
-fn put(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<(), String> {
-    if is_null(file) {
-        return Err("it is closed, or /dev/null".into());
+/// Whether a descriptor was closed when the process began. The runtime has put `/dev/null` there
+/// then, for reading and writing; a shell that means `/dev/null` opens it for writing.
+pub fn is_closed(file: BorrowedFd<'_>) -> bool {
+    is_null(file) && fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::RDWR))
+}
+
+/// Write what a vendor has to hear: on `/dev/null` writing succeeds, and nobody does.
+fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<(), String> {
+    match is_null(file) {
+        true => Err("it is closed, or /dev/null".into()),
+        false => put(file, text, deadline),
     }
+}
+
+/// Write all of it.
+fn put(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<(), String> {
     let mut left = text.as_bytes();
     while !left.is_empty() {
         match rustix::io::write(file, left) {

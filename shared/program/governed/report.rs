@@ -3,13 +3,11 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
-
 use super::options::Options;
 use super::{PROGRAM, complain};
 use crate::decide::clipped;
 use crate::frame::shown;
-use crate::host::{tell, words};
+use crate::host::{is_closed, tell, words};
 use crate::turn::{self, Event, Order, Outcome, Turn, Version};
 
 /// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
@@ -54,7 +52,7 @@ pub fn on_the_way(turn: &Turn, outcome: Outcome) {
 /// Write all there is to say on stdout, once. A failed turn's own error precedes the line that
 /// says it could not be written.
 pub fn print(text: &str, error: Option<&str>) -> bool {
-    let written = match closed() {
+    let written = match is_closed(rustix::stdio::stdout()) {
         true => Err("it is closed".into()),
         false => {
             let mut stdout = std::io::stdout().lock();
@@ -67,16 +65,6 @@ pub fn print(text: &str, error: Option<&str>) -> bool {
     }
     complain(PROGRAM, &format!("could not write to stdout: {why}"));
     false
-}
-
-/// Whether standard output was closed when this program began. The runtime has put `/dev/null`
-/// there then, for reading and writing; a shell that means `/dev/null` opens it for writing.
-fn closed() -> bool {
-    let stdout = rustix::stdio::stdout();
-    let Ok(found) = fstat(stdout) else { return true };
-    let device = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice;
-    let null = device && stat("/dev/null").is_ok_and(|null| null.st_rdev == found.st_rdev);
-    null && fcntl_getfl(stdout).is_ok_and(|flags| flags.contains(OFlags::RDWR))
 }
 
 /// The turn as it goes, on stderr.
