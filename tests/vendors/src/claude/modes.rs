@@ -87,7 +87,7 @@ fn rules(cases: &mut Cases) {
     }
 }
 
-/// A launcher that owns the process may leave the flags out (DESIGN's "one source").
+/// A launcher that owns the process may leave the flags out (settings come from one place, as the README says).
 fn environment_alone(cases: &mut Cases) {
     for (name, spec, want) in
         [("admitted", Spec::admitting(&["shell"]), Want::Ran), ("not admitted", Spec::all_but("shell"), Want::Blocked)]
