@@ -32,6 +32,24 @@ impl Seen {
     }
 }
 
+/// Why a case fails.
+pub enum Failure {
+    /// What was on disk is not what was wanted.
+    Wrong(String),
+    /// It did not come to that, or what a case of [`Want::Holds`] looks at does not hold.
+    NoVerdict(String),
+}
+
+impl Failure {
+    /// The same with these words added.
+    pub fn told(self, more: &str) -> Failure {
+        match self {
+            Failure::Wrong(detail) => Failure::Wrong(detail + more),
+            Failure::NoVerdict(detail) => Failure::NoVerdict(detail + more),
+        }
+    }
+}
+
 type Run = Box<dyn Fn(&Scratch) -> Result<Seen, String> + Send + Sync>;
 
 pub struct Case {
@@ -62,12 +80,12 @@ impl Case {
     }
 
     /// `Ok` with what was seen, or why it fails.
-    pub fn judge(&self, outcome: Result<Seen, String>) -> Result<String, String> {
-        let seen = outcome?;
+    pub fn judge(&self, outcome: Result<Seen, String>) -> Result<String, Failure> {
+        let seen = outcome.map_err(Failure::NoVerdict)?;
         match (self.want, seen.ran) {
             (Want::Holds, _) | (Want::Ran, true) | (Want::Blocked, false) => Ok(seen.detail),
-            (Want::Ran, false) => Err(format!("wanted RAN, BLOCKED; {}", seen.detail)),
-            (Want::Blocked, true) => Err(format!("wanted BLOCKED, RAN; {}", seen.detail)),
+            (Want::Ran, false) => Err(Failure::Wrong(format!("wanted RAN, BLOCKED; {}", seen.detail))),
+            (Want::Blocked, true) => Err(Failure::Wrong(format!("wanted BLOCKED, RAN; {}", seen.detail))),
         }
     }
 }
