@@ -197,12 +197,12 @@ fn tried(codex: &Codex, scratch: &Scratch, mode: Mode, row: &Row, spec: &Spec) -
 /// The table knows every tool that the vendor offers, with all that can be switched on: one that
 /// it does not know is denied, and its row is to be written.
 fn offered(list: &mut List, mode: Mode) {
-    const FEATURES: [&str; 10] = [
+    // Not `memories`: it offers no tool, and its agent in the background may take the script's turn.
+    const FEATURES: [&str; 9] = [
         "artifact",
         "context_management",
         "default_mode_request_user_input",
         "goals",
-        "memories",
         "multi_agent_v2",
         "request_permissions_tool",
         "send_message_to_user_async",
