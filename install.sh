@@ -50,8 +50,9 @@ build() {
 show() {
     echo "\$ $1"
     shift
-    # a hook that blocks ends with 2, which is what is to be seen here
-    if out=$("$@" 2>/dev/null); then code=0; else code=$?; fi
+    # a hook that blocks ends with 2, which is what is to be seen here; its stderr must be
+    # heard somewhere, or the answer to Codex has to do without exit 2
+    if out=$("$@" 2>"$scratch/stderr"); then code=0; else code=$?; fi
     printf '%s\n' "${out:-(nothing on standard output)}"
     echo "[exit $code]"
     echo
@@ -61,6 +62,7 @@ fire() {
     "$1" --frame "$2" <"$3"
 }
 
+# shellcheck disable=SC2016 # what is shown is for the reader's own shell
 try() {
     build
     PATH=$built:$PATH
@@ -73,11 +75,11 @@ try() {
         mh-frame-seal --new --workflow demo --version 1 --state review --step 1 \
         --admit file.read search shell --handoff-none -o "$frame"
     (cd "$scratch" && show 'mh-frame-verify step.json' mh-frame-verify step.json)
-    show 'mh-hook-claude --frame step.json < Read.json' fire mh-hook-claude "$frame" "$payloads/claude/Read.json"
-    show 'mh-hook-claude --frame step.json < Write.json' fire mh-hook-claude "$frame" "$payloads/claude/Write.json"
-    show 'mh-hook-codex --frame step.json < PreToolUse.Bash.json' \
+    show 'mh-hook-claude --frame "$PWD/step.json" < fixtures/payloads/claude/Read.json' fire mh-hook-claude "$frame" "$payloads/claude/Read.json"
+    show 'mh-hook-claude --frame "$PWD/step.json" < fixtures/payloads/claude/Write.json' fire mh-hook-claude "$frame" "$payloads/claude/Write.json"
+    show 'mh-hook-codex --frame "$PWD/step.json" < fixtures/payloads/codex/PreToolUse.Bash.json' \
         fire mh-hook-codex "$frame" "$payloads/codex/PreToolUse.Bash.json"
-    show 'mh-hook-codex --frame step.json < PreToolUse.apply_patch.json' \
+    show 'mh-hook-codex --frame "$PWD/step.json" < fixtures/payloads/codex/PreToolUse.apply_patch.json' \
         fire mh-hook-codex "$frame" "$payloads/codex/PreToolUse.apply_patch.json"
     echo 'Read and the shell are admitted: Claude Code hears "allow", Codex hears nothing, which is its'
     echo '"go on". Writing is not: both hear why, and exit code 2 keeps the call from running.'
@@ -92,7 +94,14 @@ install_all() {
         chmod 755 "$bin/.$program.new"
         mv -f "$bin/.$program.new" "$bin/$program"
     done
-    cp "$here"/fixtures/frames/*.json "$share/"
+    for file in "$here"/fixtures/frames/*.json; do
+        kept=$share/${file##*/}
+        if [ -e "$kept" ] && ! cmp -s "$file" "$kept"; then
+            echo "note: $kept is not what it was made as, and stays"
+        else
+            cp "$file" "$kept"
+        fi
+    done
     frame=${frame:-$share/read-only.json}
 
     echo "installed in $bin: $programs"
@@ -115,10 +124,14 @@ END
 Claude Code before 2.1.295 knows no onFailure; there, a command that cannot start blocks only in
 this form:  $bin/mh-setup claude --print --shell --frame FILE
 
-Codex: these entries go into ${CODEX_HOME:-$HOME/.codex}/config.toml, not into hooks.json, which is
+Codex: these entries go into ${CODEX_HOME:-~/.codex}/config.toml, not into hooks.json, which is
 read anew for every sub-agent.
 
 END
+    if [ -z "${CODEX_HOME:-${HOME-}}" ]; then
+        echo '(neither CODEX_HOME nor HOME is set, so it cannot be told where that is)'
+        return
+    fi
     "$bin/mh-setup" codex --print --frame "$frame"
     cat <<'END'
 
@@ -134,10 +147,12 @@ uninstall() {
     for program in $programs; do
         rm -f "$bin/$program"
     done
-    rm -rf "$share"
-    rmdir "${share%/frames}" 2>/dev/null || :
+    for file in "$here"/fixtures/frames/*.json; do
+        if cmp -s "$file" "$share/${file##*/}"; then rm -f "$share/${file##*/}"; fi
+    done
+    rmdir "$share" "${share%/frames}" 2>/dev/null || :
     echo "removed from $bin: $programs"
-    for file in "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json" "${CODEX_HOME:-$HOME/.codex}/config.toml"; do
+    for file in "${CLAUDE_CONFIG_DIR:-${HOME-}/.claude}/settings.json" "${CODEX_HOME:-${HOME-}/.codex}/config.toml"; do
         if grep -qs "$bin/mh-hook-" "$file"; then
             echo "note: $file still runs the hook, so every call there is blocked until that entry is taken out"
         fi

@@ -27,6 +27,13 @@ pub enum Doubt {
         /// The one the frame is of.
         node: String,
     },
+    /// A glob of the path scope that no finished path can match, so that its rule never decides.
+    IdleGlob {
+        /// The glob.
+        glob: String,
+        /// What in it no path has.
+        why: &'static str,
+    },
     /// A vendor's rendering of this pair is also that of another one.
     AmbiguousMcp {
         /// The server.
@@ -47,6 +54,7 @@ impl fmt::Display for Doubt {
                 write!(f, "`step.workflow` is {step:?}, but `workflow.id` is {workflow:?}")
             }
             Doubt::OtherState { step, node } => write!(f, "`step.state` is {step:?}, but `node.id` is {node:?}"),
+            Doubt::IdleGlob { glob, why } => write!(f, "the glob {glob:?} of the path scope matches no path: {why}"),
             Doubt::AmbiguousMcp { server, tool, rendered } => write!(
                 f,
                 "mcp.call {server:?}/{tool:?} reaches a vendor's hook as `{rendered}`, which another pair of server \
@@ -71,6 +79,8 @@ pub fn doubts(frame: &Frame) -> Vec<Doubt> {
     if frame.step.state != frame.node.id {
         found.push(Doubt::OtherState { step: frame.step.state.clone(), node: frame.node.id.clone() });
     }
+    let globs = frame.scope.iter().flat_map(|rule| &rule.subjects);
+    found.extend(globs.filter_map(|glob| idle(glob).map(|why| Doubt::IdleGlob { glob: glob.clone(), why })));
     let pairs = frame.operations.iter().filter_map(|operation| match operation {
         Operation::McpCall { server, tool } => {
             Some((server, tool, mcp::join(&mcp::narrow(server), &mcp::narrow(tool))))
@@ -87,4 +97,24 @@ pub fn doubts(frame: &Frame) -> Vec<Doubt> {
         }
     }
     found
+}
+
+/// Why a glob over files matches no path: paths are absolute or relative to the project, and
+/// folded, and nothing but stars is special in a glob.
+fn idle(glob: &str) -> Option<&'static str> {
+    let path = glob.strip_prefix("file:")?;
+    let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
+    match path {
+        "" => Some("it is empty"),
+        "." => None,
+        _ if path.starts_with('~') => Some("a path does not begin with `~`; write the home folder out"),
+        _ if path.starts_with('!') => Some("`!` is no negation; put a rule with fewer operations before"),
+        _ if path.ends_with('/') => Some("a path does not end in `/`; write `/**` for all below a folder"),
+        _ => parts.find_map(|part| match part {
+            ".." => Some("a path has no `..`"),
+            "." => Some("a path has no `.`"),
+            "" => Some("a path has no `//`"),
+            _ => None,
+        }),
+    }
 }

@@ -72,17 +72,9 @@ impl Record {
 /// # Errors
 /// Why the line is not there, or not whole.
 pub fn append(path: &Path, record: &Record) -> Result<(), String> {
-    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
-        Errno::LOOP => "it is a link".into(),
-        error => words(error),
-    })?;
-    let found = fstat(&file).map_err(words)?;
-    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Err("it is not a regular file".into());
-    }
+    let (file, size) = open_audit(path)?;
     let mut line = Vec::new();
-    if let Some(last) = u64::try_from(found.st_size).ok().and_then(|size| size.checked_sub(1)) {
+    if let Some(last) = size.checked_sub(1) {
         let mut byte = [b'\n'];
         rustix::io::pread(&file, &mut byte, last).map_err(words)?;
         line.extend((byte != [b'\n']).then_some(b'\n'));
@@ -93,5 +85,23 @@ pub fn append(path: &Path, record: &Record) -> Result<(), String> {
         Ok(written) if written == line.len() => Ok(()),
         Ok(_) => Err("the disk is full, or a limit is reached".into()),
         Err(error) => Err(words(error)),
+    }
+}
+
+/// Open an audit as every line of it is written, making the file where it is not there; its size
+/// too.
+///
+/// # Errors
+/// Why no line could be appended to it.
+pub fn open_audit(path: &Path) -> Result<(rustix::fd::OwnedFd, u64), String> {
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
+        Errno::LOOP => "it is a link".into(),
+        error => words(error),
+    })?;
+    let found = fstat(&file).map_err(words)?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => Ok((file, u64::try_from(found.st_size).unwrap_or(0))),
+        _ => Err("it is not a regular file".into()),
     }
 }

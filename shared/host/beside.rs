@@ -64,6 +64,9 @@ fn behind_link(target: &Path) -> Result<(PathBuf, bool), String> {
     let Some(link) = std::fs::symlink_metadata(target).ok().filter(std::fs::Metadata::is_symlink) else {
         return Ok((target.into(), false));
     };
+    if std::fs::read_link(target).is_ok_and(|leads| leads.starts_with("/proc")) || target.starts_with("/dev/fd") {
+        return Err(format!("{name}: it is an open descriptor and no file of its own, so it cannot be replaced"));
+    }
     let file = std::fs::canonicalize(target)
         .map_err(|error| format!("{name}: it is a link that leads nowhere: {}", words(error)))?;
     let me = rustix::process::geteuid().as_raw();

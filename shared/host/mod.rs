@@ -10,7 +10,7 @@ mod output;
 mod paths;
 mod setup;
 
-pub use audit::{Decided, Record, append};
+pub use audit::{Decided, Record, append, open_audit};
 pub use beside::{Written, write_beside};
 pub use decider::{Decider, Unanswered};
 pub use file::{read_bounded, words};

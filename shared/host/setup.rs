@@ -112,6 +112,11 @@ impl Setup {
                 "a digest is given and no frame that could have it; give --frame (or MH_FRAME) as well".into(),
             );
         }
+        if setup.decider.is_some() && setup.frame.is_none() {
+            setup.mistaken(
+                "a decider is given and no frame that it could narrow; give --frame (or MH_FRAME) as well".into(),
+            );
+        }
         setup
     }
 

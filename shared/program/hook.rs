@@ -320,6 +320,10 @@ pub(super) fn finish<V: Vendor>(
         true => folders::<V>(payload, around),
         false => Folders::default(),
     };
+    if scoped && folders.project.is_none() && needs.iter().any(|need| need.path.is_some()) {
+        let why = "cannot be judged by the path rules: the working folder that they are relative to is gone";
+        return asks(Asks::Nothing(why.into()));
+    }
     let protected =
         if writes { protected::<V>(setup, folders.project.as_deref(), around.environment) } else { Vec::new() };
     let tampers = needs
@@ -341,7 +345,7 @@ pub(super) fn finish<V: Vendor>(
 }
 
 /// The folders that paths go by: what the environment names as the project, else the process's
-/// own folder, which an agent cannot move. A folder that is gone is the project of nothing.
+/// own folder, which an agent cannot move, if it is still there.
 fn folders<V: Vendor>(payload: &Payload<'_>, around: &Surroundings<'_>) -> Folders {
     let own = around.folder.clone().or_else(|| std::env::current_dir().ok());
     let absolute = |path: &PathBuf| path.is_absolute();

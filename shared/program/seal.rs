@@ -1,7 +1,7 @@
 //! `mh-frame-seal`: an unsealed frame in, a sealed document out.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{End, Print, Stop, VERSION, complain, read, run, text};
@@ -69,6 +69,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
             other => return Err(other.unexpected().into()),
         }
     }
+    let output = output.filter(|target| target != Path::new("-"));
     let sealed = match new {
         true if reseal => return Err(Stop::usage("--reseal is for a document, and --new builds one")),
         true => minted("the new frame", crate::seal::seal(builder.frame()?))?,

@@ -33,6 +33,9 @@ fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
             shown(glob)
         ));
     }
+    for glob in globs().filter(|glob| glob.contains(['?', '[', '{'])) {
+        all.push(format!("in the glob `{}` of the path scope nothing but `*` and `**` is special", shown(glob)));
+    }
 }
 
 /// Operations that are admitted and that a vendor has no admitted tool for.

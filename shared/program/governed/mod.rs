@@ -56,7 +56,8 @@ fn work(options: &Options) -> Result<End, Stop> {
     let (program, version) = turn::find(options.kind, options.program.as_deref()).map_err(Stop::failed)?;
     let room = PrivateRoom::new().map_err(|error| Stop::failed(format!("no folder for the run: {}", words(error))))?;
     let audit = options.audit.clone().unwrap_or_else(|| room.path().join("audit.jsonl"));
-    let audited = std::fs::metadata(&audit).map_or(0, |found| found.len());
+    let (_, audited) = crate::host::open_audit(&audit)
+        .map_err(|why| Stop::failed(format!("the audit {} cannot be written to: {why}", audit.display())))?;
     let order = Order {
         kind: options.kind,
         program,
@@ -92,7 +93,7 @@ fn work(options: &Options) -> Result<End, Stop> {
             }
         })
         .map_err(Stop::failed)?;
-    let judgements = turn::judgements(&audit, audited).map_err(|error| Stop::failed(words(error)))?;
+    let judgements = turn::judgements(&audit, audited).map_err(|error| Stop::refused(words(error)))?;
     let rollout = turn.session.as_deref().and_then(|session| rollout(options.kind, &launch.home, session));
     turn.audit(options.kind, &judgements, rollout.as_ref());
     let (outcome, error) = turn.outcome(&ending, promise.as_ref());

@@ -82,6 +82,9 @@ enum Head {
 /// of the pattern before its first wildcard.
 fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     let operation = if matches!(head, Head::Search) { Search } else { DirList };
+    if call.input.has("path") && call.input.text("path").is_none() {
+        return RawAsks::Nothing("has a `path` that is no string, so it cannot be told where it looks".into());
+    }
     let path = call.input.text("path").unwrap_or_default();
     let pattern = call.input.text("pattern").unwrap_or_default();
     let mut folder = if path.is_empty() { ".".to_string() } else { path.into_owned() };
