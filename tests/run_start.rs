@@ -49,6 +49,23 @@ fn a_wrong_command_line_is_refused_with_nothing_started() {
 }
 
 #[test]
+fn an_audit_that_no_line_can_be_written_to_is_refused_with_nothing_started() {
+    let room = Room::new();
+    room.claude(ANSWER);
+    let pipe = room.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (audit, why) in [
+        (pipe.to_str().unwrap(), "it is not a regular file"),
+        ("/dev/full", "it is not a regular file"),
+        ("/nowhere/audit", "no such file or directory"),
+    ] {
+        let run = room.command("claude", &["-p", "x", "--audit", audit]).output().unwrap();
+        Ended::of(run).refused(&format!("the audit {audit} cannot be written to: {why}"));
+    }
+    assert_eq!(room.text("arguments"), "");
+}
+
+#[test]
 fn a_frame_that_is_refused_is_refused_before_the_start() {
     let room = Room::new();
     room.claude(ANSWER);

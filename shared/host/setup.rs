@@ -308,6 +308,8 @@ mod tests {
         assert!(
             take(&["--digest", &"0".repeat(64)], &[]).mistake.unwrap().starts_with("a digest is given and no frame")
         );
+        let alone = take(&[], &[("MH_DECIDER", "exec:/d")]).mistake.unwrap();
+        assert!(alone.starts_with("a decider is given and no frame"), "{alone}");
         assert!(take(&[], &[("MH_REQUIRE_FRAME", "0")]).mistake.is_some());
     }
 }

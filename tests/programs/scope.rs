@@ -270,3 +270,48 @@ fn a_call_whose_path_cannot_be_told_is_denied() {
         }
     }
 }
+
+#[test]
+fn a_search_whose_folder_cannot_be_told_is_denied() {
+    let case = Case::new(&[]);
+    for (tool, wanted) in [("Grep", "search"), ("Glob", "dir.list"), ("LS", "dir.list")] {
+        let why = "has a `path` that is no string, so it cannot be told where it looks";
+        for path in [json!(5), json!(["src"]), json!(null)] {
+            let input = json!({ "pattern": "x", "path": path });
+            assert_eq!(case.says(CLAUDE, tool, input).as_deref(), Some(why), "{tool} {wanted}");
+        }
+    }
+}
+
+#[test]
+fn a_working_folder_that_is_gone_leaves_nothing_for_path_rules_to_be_relative_to() {
+    let case = Case::new(&[("secret/**", "none")]);
+    let hook = crate::common::program("mh-hook-codex");
+    let mut payload = call(CODEX, "apply_patch", json!({}));
+    payload["cwd"] = case.project.to_str().unwrap().into();
+    payload["tool_input"]["command"] =
+        format!("*** Begin Patch\n*** Add File: {}\n+x\n*** End Patch", case.at("secret/n")).into();
+    let file = case.scratch.file("payload.json", bytes(&payload));
+    for (gone, wanted) in [
+        (false, "which path rule 1 (file:secret/**) does not admit"),
+        (true, "apply_patch cannot be judged by the path rules: the working folder that they are relative to is gone"),
+    ] {
+        let script = if gone {
+            "cd \"$1\"; rm -r \"$1\"; mkdir \"$1\"; shift; exec \"$@\" <\"$in\""
+        } else {
+            "cd \"$1\"; shift; exec \"$@\" <\"$in\""
+        };
+        let output = std::process::Command::new("/bin/sh")
+            .args(["-c", script, "sh"])
+            .arg(&case.project)
+            .arg(&hook)
+            .args(["--no-self-protect", "--frame"])
+            .arg(&case.frame)
+            .env("in", &file)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted), "{said}");
+    }
+}

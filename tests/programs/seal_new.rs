@@ -172,3 +172,44 @@ fn what_nobody_means_is_not_minted() {
         (1, "mh-frame-seal: the new frame: not sealed: `workflow.id` is empty\n")
     );
 }
+
+#[test]
+fn a_path_rule_that_could_never_decide_is_not_minted() {
+    let scratch = crate::common::Scratch::new();
+    for (glob, why) in [
+        ("", "it is empty"),
+        ("./secret/**", "a path has no `.`"),
+        ("secret//**", "a path has no `//`"),
+        ("secret/", "a path does not end in `/`; write `/**` for all below a folder"),
+        ("../**", "a path has no `..`"),
+        ("a/../b", "a path has no `..`"),
+        ("~/**", "a path does not begin with `~`; write the home folder out"),
+        ("!secret/**", "`!` is no negation; put a rule with fewer operations before"),
+    ] {
+        let answer = run(
+            "mh-frame-seal",
+            [
+                "--new",
+                "--workflow",
+                "w",
+                "--version",
+                "1",
+                "--state",
+                "s",
+                "--step",
+                "1",
+                "--handoff-none",
+                "--scope",
+                glob,
+                "none",
+            ],
+        );
+        let stderr = format!(
+            "mh-frame-seal: the new frame: not sealed: the glob \"file:{glob}\" of the path scope matches no path: {why}\n"
+        );
+        assert_eq!((answer.code, answer.stderr), (1, stderr));
+    }
+    for glob in [".", "**", "/etc/**", "src/*.rs", "..src/**", "a.b/.c/**"] {
+        scratch.frame("frame.json", &["--scope", glob, "none"]);
+    }
+}
