@@ -167,6 +167,10 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
     let verdict = match (&frame, &payload) {
         (Ok(None), _) => Verdict::Abstain,
         (_, Ok(_)) if event == Event::Passing => Verdict::Abstain,
+        // no call waits for an answer
+        (_, Ok(payload)) if event == Event::Unknown && payload.tool.is_none() && V::stranger(payload).is_none() => {
+            Verdict::Abstain
+        }
         (Err(refused), _) => Verdict::Deny(refused.clone()),
         (_, Err(why)) => Verdict::Deny(stopped::<V>(why)),
         (Ok(Some(frame)), Ok(payload)) => match V::stranger(payload) {
@@ -175,10 +179,6 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
             }
             None => by_event::<V>(setup, frame, event, payload, around, &mut record),
         },
-    };
-    let verdict = match (event, &payload) {
-        (Event::Unknown, Ok(payload)) if payload.tool.is_none() && V::stranger(payload).is_none() => Verdict::Abstain,
-        _ => verdict,
     };
     record.decision = match &verdict {
         Verdict::Allow => Decided { decision: "allow", reason: None },
