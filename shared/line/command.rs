@@ -27,8 +27,48 @@ pub enum Order<'a> {
         /// What is decided about it.
         word: Word<'a>,
     },
-    /// Another command of the protocol, by its name.
-    Other(&'static str),
+    /// Another command of the protocol: no call's decision, so no hook's business.
+    Other(Other<'a>),
+}
+
+/// A command besides `tool.decide`, what belongs to it not read yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other<'a> {
+    /// Its name.
+    pub name: &'static str,
+    /// The member that it has to carry, in JSON, if it is there.
+    payload: Option<&'a str>,
+}
+
+/// What a command besides `tool.decide` carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carried<'a> {
+    /// The frame of `frame.set`, in JSON; it is an object.
+    Frame(&'a str),
+    /// The words of the others: a text, a posture, or a reason.
+    Words(String),
+}
+
+impl<'a> Other<'a> {
+    /// Read what it carries.
+    ///
+    /// # Errors
+    /// It is not there, or of another type.
+    pub fn carried(&self) -> Result<Carried<'a>, String> {
+        let member = member(self.name);
+        let wanted = if self.name == FRAME_SET { "an object" } else { "a string" };
+        let raw = self.payload.ok_or_else(|| format!("malformed {}: there is no `{member}`", self.name))?;
+        let kind = Reader::new(raw.as_bytes()).and_then(|mut reader| reader.kind());
+        let read = match kind {
+            Ok(Kind::Object) if self.name == FRAME_SET => Some(Carried::Frame(raw)),
+            Ok(Kind::String) if self.name != FRAME_SET => text(raw).map(Carried::Words),
+            _ => None,
+        };
+        read.ok_or_else(|| {
+            let kind = kind.map_or("unreadable", Kind::noun);
+            format!("malformed {}: `{member}` is {kind}, and has to be {wanted}", self.name)
+        })
+    }
 }
 
 /// A decision, as an embedder gives it.
@@ -59,18 +99,46 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// The commands of the protocol besides `tool.decide`.
-const OTHERS: [&str; 6] = ["frame.set", "message.inject", "steer", "permission.set", "interrupt", "halt"];
+/// The command that decides about a call.
+pub const DECIDE: &str = "tool.decide";
+
+const FRAME_SET: &str = "frame.set";
+
+/// The commands of the protocol besides `tool.decide`, each with the member that it carries.
+const OTHERS: [(&str, &str); 6] = [
+    (FRAME_SET, "frame"),
+    ("message.inject", "text"),
+    ("steer", "text"),
+    ("permission.set", "posture"),
+    ("interrupt", "reason"),
+    ("halt", "reason"),
+];
+
+/// All commands of the protocol, by name.
+pub fn commands() -> impl Iterator<Item = &'static str> {
+    std::iter::once(DECIDE).chain(OTHERS.iter().map(|(name, _)| *name))
+}
+
+fn member(name: &str) -> &'static str {
+    OTHERS.iter().find(|(other, _)| *other == name).map_or("", |(_, member)| member)
+}
 
 /// The members that are looked at, as they stand.
 #[derive(Default)]
 struct Members<'a> {
     format: Option<&'a str>,
     id: Option<&'a str>,
+    ids: usize,
     command: Option<&'a str>,
     call_id: Option<&'a str>,
     decision: Option<&'a str>,
+    /// `frame`, `text`, `posture` and `reason`: what the others carry.
+    carried: [Option<&'a str>; CARRIED.len()],
+    twice: Option<String>,
 }
+
+/// The members that commands besides `tool.decide` carry.
+const CARRIED: [&str; 4] = ["frame", "text", "posture", "reason"];
 
 impl<'a> Command<'a> {
     /// Read a line. The order of the checks is the protocol's: an object, the tag, a name that is
@@ -101,34 +169,45 @@ impl<'a> Members<'a> {
             let value = Some(reader.slice(from, reader.position()));
             match &*key.name {
                 "format" => members.format = value,
-                "id" => members.id = value,
+                // of two ids, neither is the line's
+                "id" => (members.id, members.ids) = (value.filter(|_| members.ids == 0), members.ids + 1),
                 "command" => members.command = value,
                 "call_id" => members.call_id = value,
                 "decision" => members.decision = value,
-                _ => {}
+                name => {
+                    if let Some(at) = CARRIED.iter().position(|carried| *carried == name) {
+                        members.carried[at] = value;
+                    }
+                }
             }
         }
         reader.end().map_err(fault)?;
-        match reader.duplicate() {
-            Some(twice) => Err(format!("the key {:?} stands twice in one object (byte {})", twice.key, twice.at)),
-            None => Ok(members),
+        if let Some(twice) = reader.duplicate() {
+            members.twice = Some(format!("the key {:?} stands twice in one object (byte {})", twice.key, twice.at));
         }
+        Ok(members)
     }
 
     fn command(&self, id: Option<&str>) -> Result<Command<'a>, String> {
+        if let Some(twice) = &self.twice {
+            return Err(twice.clone());
+        }
         match self.format.and_then(text).as_deref() {
             Some(COMMAND) => {}
             Some(other) => return Err(format!("`format` is {other:?}, not {COMMAND:?}")),
             None => return Err(format!("there is no `format`; a command carries \"format\":\"{COMMAND}\"")),
         }
         let name = self.command.and_then(text).unwrap_or_default();
-        let other = OTHERS.into_iter().find(|other| *other == name);
-        if name != "tool.decide" && other.is_none() {
+        let other = OTHERS.iter().find(|(other, _)| *other == name);
+        if name != DECIDE && other.is_none() {
             return Err(format!("there is no command {name:?}"));
         }
         let id = id.ok_or_else(|| format!("malformed {name}: `id` is not a string"))?.into();
         let order = match other {
-            Some(other) => Order::Other(other),
+            Some((name, member)) => {
+                let at = CARRIED.iter().position(|carried| carried == member);
+                Order::Other(Other { name, payload: at.and_then(|at| self.carried[at]) })
+            }
             None => self.decide().map_err(|why| format!("malformed tool.decide: {why}"))?,
         };
         Ok(Command { id, order })
@@ -252,6 +331,35 @@ mod tests {
     #[test]
     fn a_malformed_line_keeps_its_id_where_it_has_one() {
         assert_eq!(Command::read(decide("1").as_bytes()).unwrap_err().id.as_deref(), Some("1"));
-        assert_eq!(Command::read(b"{\"id\":\"1\",").unwrap_err().id, None);
+        let twice = decide("{\"decision\":\"allow\",\"decision\":\"deny\"}");
+        assert_eq!(Command::read(twice.as_bytes()).unwrap_err().id.as_deref(), Some("1"));
+        for line in ["{\"id\":\"1\",", "{\"id\":\"1\",\"id\":\"2\"}", "{\"id\":\"1\",\"id\":\"1\",\"id\":\"1\"}"] {
+            assert_eq!(Command::read(line.as_bytes()).unwrap_err().id, None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_another_command_carries_is_held_to_its_type() {
+        let carried = |command: &str| {
+            let line = format!("{{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":{command}}}");
+            match Command::read(line.as_bytes()).unwrap().order {
+                Order::Other(other) => match other.carried() {
+                    Ok(Carried::Words(words)) => Ok(words),
+                    Ok(Carried::Frame(raw)) => Ok(raw.into()),
+                    Err(why) => Err(why),
+                },
+                order => panic!("{order:?}"),
+            }
+        };
+        assert_eq!(carried("\"halt\",\"reason\":\"enough\""), Ok("enough".into()));
+        assert_eq!(carried("\"frame.set\",\"frame\":{\"a\":1},\"text\":2"), Ok("{\"a\":1}".into()));
+        for (command, why) in [
+            ("\"halt\"", "malformed halt: there is no `reason`"),
+            ("\"steer\",\"text\":7", "malformed steer: `text` is a number, and has to be a string"),
+            ("\"frame.set\",\"frame\":\"x\"", "malformed frame.set: `frame` is a string, and has to be an object"),
+            ("\"permission.set\",\"text\":\"x\"", "malformed permission.set: there is no `posture`"),
+        ] {
+            assert_eq!(carried(command), Err(why.into()));
+        }
     }
 }

@@ -4,7 +4,7 @@
 mod command;
 mod requested;
 
-pub use command::{Command, Malformed, Order, Word};
+pub use command::{Carried, Command, DECIDE, Malformed, Order, Other, Word, commands};
 pub use requested::Requested;
 
 /// The tag of a line that tells something.

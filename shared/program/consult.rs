@@ -77,8 +77,8 @@ fn read<'a>(answer: &'a [u8], call_id: &str) -> Result<Word<'a>, String> {
         Ok(Command { order: Order::Decide { call_id: about, .. }, .. }) => {
             Err(format!("it is about the call {}", clipped(&shown(&about), 80)))
         }
-        Ok(Command { order: Order::Other(name), .. }) => {
-            Err(format!("it is {name}, and only tool.decide is heard here"))
+        Ok(Command { order: Order::Other(other), .. }) => {
+            Err(format!("it is {}, and only tool.decide is heard here", other.name))
         }
         Err(malformed) => Err(malformed.to_string()),
     }
