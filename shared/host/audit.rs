@@ -7,12 +7,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::Errno;
-use serde::Serialize;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::file::words;
+use crate::line::one_line;
 
 /// One decision. Names are those of `metaharness.event/1` `tool.decided` where it has one; what is
-/// not known is null. No tool input: it may hold secrets.
+/// not known is null. No tool input unless it is asked for: it may hold secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Record {
     /// When, by RFC 3339 in UTC.
@@ -31,6 +34,9 @@ pub struct Record {
     pub tool: Option<String>,
     /// The operations that the call needs.
     pub operations: Vec<String>,
+    /// The tool's input, in JSON, where it is asked for.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "raw")]
+    pub input: Option<String>,
     /// The decision as it went out.
     pub decision: Decided,
     /// Who decided: `frame`, `embedder`, `deadline` where one did not answer in time, or `adapter`
@@ -52,6 +58,15 @@ pub struct Decided {
     /// Why, where it is a denial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The input that took the place of the tool's own, in JSON, where inputs are asked for.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "raw")]
+    pub input: Option<String>,
+}
+
+/// JSON as it stands.
+fn raw<S: Serializer>(json: &Option<String>, out: S) -> Result<S::Ok, S::Error> {
+    let json = json.as_deref().unwrap_or("null");
+    serde_json::from_str::<&RawValue>(json).map_err(S::Error::custom)?.serialize(out)
 }
 
 impl Record {
@@ -79,8 +94,8 @@ pub fn append(path: &Path, record: &Record) -> Result<(), String> {
         rustix::io::pread(&file, &mut byte, last).map_err(words)?;
         line.extend((byte != [b'\n']).then_some(b'\n'));
     }
-    serde_json::to_writer(&mut line, record).map_err(|error| error.to_string())?;
-    line.push(b'\n');
+    let text = serde_json::to_string(record).map_err(|error| error.to_string())?;
+    line.extend(one_line(&text).into_bytes());
     match rustix::io::write(&file, &line) {
         Ok(written) if written == line.len() => Ok(()),
         Ok(_) => Err("the disk is full, or a limit is reached".into()),

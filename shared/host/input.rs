@@ -3,7 +3,7 @@
 //! It is read whatever the answer will be: a hook that stops reading breaks the vendor's pipe, and
 //! Codex lets the call run then. It may be a pipe or a socket, blocking or not, slow or endless.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -20,6 +20,60 @@ pub struct Input {
     pub bytes: Vec<u8>,
     /// Why they are not all of it, or cannot be relied on.
     pub fault: Option<String>,
+}
+
+/// A line of standard input.
+#[derive(Debug)]
+pub enum Line {
+    /// Its bytes, without the line feed.
+    Whole(Vec<u8>),
+    /// It was too long to be kept, and was passed over.
+    TooLong,
+}
+
+/// Read standard input line by line, for as long as `tell` takes them. A last line needs no line
+/// feed. When this is back, there is no more, whatever the cause.
+pub fn read_lines(limit: usize, tell: &mut dyn FnMut(Line) -> bool) {
+    let stdin = rustix::stdio::stdin();
+    let (mut line, mut dropped) = (Vec::new(), false);
+    let mut piece = Vec::with_capacity(64 * 1024);
+    let mut end = |line: &mut Vec<u8>, dropped: &mut bool| match std::mem::take(dropped) {
+        true => tell(Line::TooLong),
+        false => tell(Line::Whole(std::mem::take(line))),
+    };
+    loop {
+        piece.clear();
+        match rustix::io::read(stdin, rustix::buffer::spare_capacity(&mut piece)) {
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => {
+                let _ = wait(&stdin, PollFlags::IN, Instant::now() + Duration::from_secs(3600));
+                continue;
+            }
+            Ok(1..) => {}
+            Ok(0) | Err(_) => break,
+        }
+        let mut rest = piece.as_slice();
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+            keep(&mut line, &mut dropped, &rest[..at], limit);
+            rest = &rest[at + 1..];
+            if !end(&mut line, &mut dropped) {
+                return;
+            }
+        }
+        keep(&mut line, &mut dropped, rest, limit);
+    }
+    if dropped || !line.is_empty() {
+        end(&mut line, &mut dropped);
+    }
+}
+
+fn keep(line: &mut Vec<u8>, dropped: &mut bool, more: &[u8], limit: usize) {
+    *dropped |= line.len() + more.len() > limit;
+    if *dropped {
+        *line = Vec::new();
+    } else {
+        line.extend_from_slice(more);
+    }
 }
 
 /// Read standard input to its end, or until the deadline.

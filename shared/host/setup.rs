@@ -10,11 +10,11 @@ use std::time::Duration;
 use super::Decider;
 use crate::decide::Policy;
 use crate::seal::Digest;
-use crate::vendor::Environment;
+use crate::vendor::{Environment, Registration};
 
 /// The time from the start of the process within which standard input, and a decider, must be
 /// done. The entry's own limit lies above it.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+pub const DEADLINE: Duration = Duration::from_secs(Registration::PATIENCE as u64);
 
 /// The longest deadline that can be asked for, in seconds: Claude Code's own default for a hook.
 const LONGEST_DEADLINE: u64 = 600;
@@ -32,6 +32,8 @@ pub struct Setup {
     pub policy: Policy,
     /// Where a line a decision goes, by absolute path.
     pub audit: Option<PathBuf>,
+    /// Whether that line holds the tool's input too, which may hold secrets.
+    pub audit_input: bool,
     /// Who is asked about a call that the frame admits.
     pub decider: Option<Decider>,
     /// The budget of the whole process.
@@ -50,6 +52,7 @@ impl Default for Setup {
             pin: None,
             policy: Policy::Frame,
             audit: None,
+            audit_input: false,
             decider: None,
             deadline: DEADLINE,
             self_protect: true,
@@ -130,6 +133,10 @@ impl Setup {
             let flag = match argument {
                 lexopt::Arg::Long("no-self-protect") => {
                     self.self_protect = false;
+                    continue;
+                }
+                lexopt::Arg::Long("audit-input") => {
+                    self.audit_input = true;
                     continue;
                 }
                 lexopt::Arg::Long(flag) => flag.to_string(),

@@ -26,6 +26,9 @@ pub enum Order<'a> {
         call_id: String,
         /// What is decided about it.
         word: Word<'a>,
+        /// Who stands in for the embedder, where the one that passes the decision on says so:
+        /// `deadline` or `adapter`.
+        by: Option<&'static str>,
     },
     /// Another command of the protocol: no call's decision, so no hook's business.
     Other(Other<'a>),
@@ -102,6 +105,10 @@ impl fmt::Display for Malformed {
 /// The command that decides about a call.
 pub const DECIDE: &str = "tool.decide";
 
+/// Who may have decided in an embedder's place: one that was not done in time, and one that is gone
+/// or was not to be asked.
+const STAND_INS: [&str; 2] = ["deadline", "adapter"];
+
 const FRAME_SET: &str = "frame.set";
 
 /// The commands of the protocol besides `tool.decide`, each with the member that it carries.
@@ -132,6 +139,7 @@ struct Members<'a> {
     command: Option<&'a str>,
     call_id: Option<&'a str>,
     decision: Option<&'a str>,
+    decided_by: Option<&'a str>,
     /// `frame`, `text`, `posture` and `reason`: what the others carry.
     carried: [Option<&'a str>; CARRIED.len()],
     twice: Option<String>,
@@ -174,6 +182,7 @@ impl<'a> Members<'a> {
                 "command" => members.command = value,
                 "call_id" => members.call_id = value,
                 "decision" => members.decision = value,
+                "decided_by" => members.decided_by = value,
                 name => {
                     if let Some(at) = CARRIED.iter().position(|carried| *carried == name) {
                         members.carried[at] = value;
@@ -216,7 +225,9 @@ impl<'a> Members<'a> {
     fn decide(&self) -> Result<Order<'a>, String> {
         let call_id = self.call_id.and_then(text).ok_or("`call_id` is not a string")?;
         let raw = self.decision.ok_or("there is no `decision`")?;
-        Ok(Order::Decide { call_id, word: word(raw)? })
+        let by = self.decided_by.and_then(text);
+        let by = STAND_INS.into_iter().find(|known| by.as_deref() == Some(*known));
+        Ok(Order::Decide { call_id, word: word(raw)?, by })
     }
 }
 
@@ -288,7 +299,7 @@ mod tests {
         ] {
             let line = decide(decision);
             let command = Command::read(line.as_bytes()).unwrap();
-            assert_eq!(command.order, Order::Decide { call_id: "c".into(), word: wanted });
+            assert_eq!(command.order, Order::Decide { call_id: "c".into(), word: wanted, by: None });
             assert_eq!(command.id, "1");
         }
     }

@@ -2,6 +2,7 @@
 //! line, each with its own tag.
 
 mod command;
+pub mod event;
 mod requested;
 
 pub use command::{Carried, Command, DECIDE, Malformed, Order, Other, Word, commands};

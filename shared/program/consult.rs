@@ -40,7 +40,10 @@ pub(super) fn consult<V: Vendor>(case: &Case<'_>, decider: &Decider, needs: &[Ne
         Err(Unanswered { late: false, why }) => return denied(&why, "adapter"),
     };
     match read(&answer, call_id) {
-        Ok(word) => embedded::<V>(case, word),
+        Ok((Word::Deny(why), Some(by))) => {
+            (Decision::Deny(decide::refused(case.frame, &format!("{} was not run: {why}", shown(case.tool)))), by)
+        }
+        Ok((word, _)) => embedded::<V>(case, word),
         Err(why) => denied(&format!("gave no decision: {why}"), "adapter"),
     }
 }
@@ -71,9 +74,9 @@ fn request<'a, V: Vendor>(case: &Case<'a>, call_id: &'a str, needs: &[Need], lef
 }
 
 /// The decision in a line, if it is one about this call.
-fn read<'a>(answer: &'a [u8], call_id: &str) -> Result<Word<'a>, String> {
+fn read<'a>(answer: &'a [u8], call_id: &str) -> Result<(Word<'a>, Option<&'static str>), String> {
     match Command::read(answer) {
-        Ok(Command { order: Order::Decide { call_id: about, word }, .. }) if about == call_id => Ok(word),
+        Ok(Command { order: Order::Decide { call_id: about, word, by }, .. }) if about == call_id => Ok((word, by)),
         Ok(Command { order: Order::Decide { call_id: about, .. }, .. }) => {
             Err(format!("it is about the call {}", clipped(&shown(&about), 80)))
         }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::consult::{Embedder, consult};
 use crate::decide::{self, Asks, Call, Decision, Need, Policy, REASON_LIMIT, Target, clipped};
 use crate::frame::shown;
-use crate::host::{self, Decided, Decider, Exit, Folders, Input, Record, Setup};
+use crate::host::{self, Decider, Exit, Folders, Input, Record, Setup};
 use crate::seal::{self, VerifiedFrame};
 use crate::vendor::{Environment, Event, LONGEST, Payload, Place, Protected, RawAsks, RawNeed, Vendor, Verdict, Wire};
 
@@ -47,7 +47,7 @@ fn help<V: Vendor>() -> String {
     format!(
         "\
 usage: {program} [--frame FILE [--digest HEX]] [--policy frame|deny-only] [--require-frame]
-       {dots} [--audit FILE] [--decider WHICH] [--deadline SECONDS] [--no-self-protect]
+       {dots} [--audit FILE] [--decider WHICH] [--audit-input] [--deadline SECONDS] [--no-self-protect]
        {program} --table | --help | --version
 
 {product} runs this for each tool call. It reads the call from standard input and answers by
@@ -60,6 +60,7 @@ the sealed frame in force: allow, abstain, deny or replace. Whatever goes wrong,
   --policy deny-only   an admitted call is left to {product}'s own rules
   --require-frame      no frame is then a denial                 (or MH_REQUIRE_FRAME=1)
   --audit FILE         append one line a decision                (or MH_AUDIT)
+  --audit-input        with the tool's input in it, which may hold secrets
   --decider WHICH      ask about every call that the frame       (or MH_DECIDER)
                        admits: exec:/abs/program or unix:/abs/socket
   --deadline SECONDS   for all of it, 20 unless told otherwise   (or MH_DEADLINE)
@@ -180,12 +181,21 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
             None => by_event::<V>(setup, frame, event, payload, around, &mut record),
         },
     };
-    record.decision = match &verdict {
-        Verdict::Allow => Decided { decision: "allow", reason: None },
-        Verdict::Abstain | Verdict::Text(_) => Decided { decision: "abstain", reason: None },
-        Verdict::Deny(reason) => Decided { decision: "deny", reason: Some(reason.clone()) },
-        Verdict::Replace { .. } => Decided { decision: "replace", reason: None },
+    record.decision.decision = match &verdict {
+        Verdict::Allow => "allow",
+        Verdict::Abstain | Verdict::Text(_) => "abstain",
+        Verdict::Deny(_) => "deny",
+        Verdict::Replace { .. } => "replace",
     };
+    if let Verdict::Deny(reason) = &verdict {
+        record.decision.reason = Some(reason.clone());
+    }
+    if let (true, Ok(payload)) = (setup.audit_input, &payload) {
+        record.input = Some(payload.input.raw().into()).filter(|raw: &String| !raw.is_empty());
+        if let Verdict::Replace { input, .. } = &verdict {
+            record.decision.input = Some(input.clone());
+        }
+    }
     let waits = matches!(event, Event::Gate | Event::Approval | Event::Unknown);
     let counts = event != Event::Passing && (waits || matches!(verdict, Verdict::Deny(_)));
     let mut judged = Judged { event, name, verdict, record, counts };

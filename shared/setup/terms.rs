@@ -37,7 +37,7 @@ impl Terms {
 
     /// The whole line.
     pub fn registration(&self, program: &str) -> Registration {
-        Registration { program: program.into(), arguments: self.arguments() }
+        Registration { program: program.into(), arguments: self.arguments(), patience: Registration::PATIENCE }
     }
 
     /// The terms of these arguments, if they are exactly what [`Terms::arguments`] gives.

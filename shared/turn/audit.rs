@@ -1,55 +1,71 @@
 //! The run's audit, read back: what the hooks decided.
 
-use std::path::Path;
-
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// One decision of a hook.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct Judgement {
+    /// When it was made, by RFC 3339.
+    pub at: Option<String>,
     /// The event's name.
-    pub event: String,
+    pub event: Option<String>,
+    /// The vendor's session.
+    pub session_id: Option<String>,
+    /// The sub-agent, on its calls.
+    pub agent_id: Option<String>,
     /// The vendor's id of the call.
     pub call_id: Option<String>,
     /// The tool.
     pub tool: Option<String>,
+    /// The operations that the call needs, in words.
+    pub operations: Vec<String>,
+    /// The tool's input, where it is recorded.
+    pub input: Option<Box<RawValue>>,
+    /// The decision as it went out.
+    pub decision: Decided,
+    /// Who decided.
+    pub decided_by: String,
+    /// Where the decision took hold.
+    pub seam: String,
+    /// The hook's own time, in microseconds.
+    pub micros: u64,
+}
+
+/// A decision, as a hook recorded it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Decided {
     /// `allow`, `abstain`, `deny` or `replace`.
     pub decision: String,
     /// Why, where it is a denial.
     pub reason: Option<String>,
-    /// Who decided.
-    pub decided_by: String,
+    /// The input that took the place of the tool's own, where it is recorded.
+    pub input: Option<Box<RawValue>>,
 }
 
 impl Judgement {
+    /// Read a line of an audit.
+    pub fn read(line: &[u8]) -> Option<Judgement> {
+        serde_json::from_slice(line).ok()
+    }
+
     /// Whether it is a denial.
     pub fn denies(&self) -> bool {
-        self.decision == "deny"
+        self.decision.decision == "deny"
     }
-}
 
-/// Read an audit, from this byte on. A file that is not there holds no decision.
-///
-/// # Errors
-/// It is there and cannot be read.
-pub fn read(path: &Path, from: u64) -> std::io::Result<Vec<Judgement>> {
-    let bytes = match fs_err::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other?,
-    };
-    let start = usize::try_from(from).unwrap_or(usize::MAX).min(bytes.len());
-    let lines = bytes.get(start..).unwrap_or_default().split(|byte| *byte == b'\n');
-    Ok(lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).map(|record| judgement(&record)).collect())
-}
+    /// Why, where it is a denial.
+    pub fn reason(&self) -> Option<&str> {
+        self.decision.reason.as_deref()
+    }
 
-fn judgement(record: &Value) -> Judgement {
-    let word = |at: &str| record.pointer(at).and_then(Value::as_str).map(String::from);
-    Judgement {
-        event: word("/event").unwrap_or_default(),
-        call_id: word("/call_id"),
-        tool: word("/tool"),
-        decision: word("/decision/decision").unwrap_or_default(),
-        reason: word("/decision/reason"),
-        decided_by: word("/decided_by").unwrap_or_default(),
+    /// Whether it belongs to this session: an audit file may be shared, and its lines are anybody's.
+    pub fn of(&self, session: Option<&str>) -> bool {
+        match (session, &self.session_id) {
+            (Some(session), Some(own)) => session == own,
+            _ => true,
+        }
     }
 }

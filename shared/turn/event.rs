@@ -1,9 +1,8 @@
-//! What a turn tells, in no vendor's words.
+//! What a vendor's record tells of a turn, in no vendor's words.
 
 use serde_json::Value;
 
-/// One thing that happened. The names are those of `metaharness.event/1`, of which the lines are
-/// to be a projection.
+/// One thing that happened. The names are those of `metaharness.event/1`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// `session.started`
@@ -12,6 +11,8 @@ pub enum Event {
         session: Option<String>,
         /// The model that the vendor resolved to.
         model: Option<String>,
+        /// What else the vendor says of it, by the names that [`Event::Started`]'s line has.
+        facts: Box<Value>,
     },
     /// `text`: a response of the model, whole.
     Text {
@@ -24,6 +25,8 @@ pub enum Event {
     Thinking {
         /// The words.
         text: String,
+        /// The vendor's id of the model call it came from.
+        request: Option<String>,
     },
     /// `tool.requested`
     Requested {
@@ -46,11 +49,17 @@ pub enum Event {
         content: String,
         /// Whether the call was run at all, as far as the record shows.
         ran: bool,
+        /// The exit code of a command.
+        exit_code: Option<i64>,
+        /// The vendor's own record of it.
+        record: Option<Box<Value>>,
     },
     /// A model call was made.
     ModelCall {
         /// The vendor's id of it.
         request: String,
+        /// What it used, where the vendor says so for each.
+        figures: Option<Figures>,
     },
     /// A hook of ours did not do its work, as the vendor has it.
     HookFailed {
@@ -59,10 +68,22 @@ pub enum Event {
         /// What the vendor says.
         why: String,
     },
-    /// `warning`, and other notices of the vendor.
+    /// `warning`
     Notice {
+        /// What kind.
+        code: &'static str,
         /// The words.
         text: String,
+    },
+    /// `auth.expired`: the vendor's service does not take the credentials.
+    Unauthorized {
+        /// The words.
+        text: String,
+    },
+    /// `rate_limit`
+    RateLimit {
+        /// What is left, by the names that the line has.
+        info: Box<Value>,
     },
     /// `session.ended`: the terminal record.
     Ended {
@@ -80,11 +101,15 @@ pub enum Event {
         denials: Vec<(String, String, Value)>,
         /// The figures.
         figures: Figures,
+        /// What else the vendor says of it, by the names that [`Event::Ended`]'s line has.
+        facts: Box<Value>,
     },
     /// `opaque`: a record that this reader has no word for.
     Opaque {
         /// The vendor's type of it.
         kind: String,
+        /// And its subtype.
+        subtype: Option<String>,
     },
 }
 
@@ -97,6 +122,8 @@ pub struct Figures {
     pub output: Option<u64>,
     /// Tokens in that came from the vendor's cache.
     pub cached: Option<u64>,
+    /// Tokens in that were put into the vendor's cache.
+    pub created: Option<u64>,
     /// Tokens out that were reasoning.
     pub reasoning: Option<u64>,
 }

@@ -6,11 +6,16 @@
 //! passed on from the child.
 
 mod audit;
+mod control;
+mod course;
 mod descendants;
 mod drive;
+mod embedder;
 mod event;
+mod follow;
 mod handoff;
 mod launch;
+mod lines;
 mod outcome;
 mod output;
 mod program;
@@ -18,17 +23,21 @@ mod read;
 mod room;
 mod shadow;
 
-pub use audit::{Judgement, read as judgements};
+pub use audit::{Decided, Judgement};
+pub use control::{Code, controls, unsupported};
+pub use course::{Course, Telling};
 pub use descendants::{adopt, end_all};
-pub use drive::{Drive, Ending, Stopped};
+pub use drive::{Drive, Ending, Outside, Party, Post, Stopped};
+pub use embedder::{Embedder, OnEof};
 pub use event::{Event, Figures};
 pub use handoff::{Owed, Promise};
 pub use launch::{Credentials, Launch, Order, launch};
+pub use lines::{About, End, Events, Item, Lines, Stream};
 pub use outcome::{Call, Outcome, Turn, Unenforced};
 pub use output::{Frame as Printed, json, text};
 pub use program::{Version, find};
 pub use read::{Reader, rollout};
-pub use room::PrivateRoom;
+pub use room::{PrivateRoom, run_id};
 pub use shadow::{dropped, layers, options};
 
 /// Whose program runs the turn.

@@ -1,6 +1,6 @@
 //! What a turn came to: the events, the audit and the end of the process, added up.
 
-use super::{Ending, Event, Figures, Judgement, Kind, Promise, Stopped, rollout::Rollout};
+use super::{Decided, Ending, Event, Figures, Judgement, Kind, Promise, Stopped, rollout::Rollout};
 
 /// A call of the turn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,6 +52,24 @@ pub struct Terminal {
     error: Option<String>,
     truncated: bool,
     blocked: bool,
+    facts: serde_json::Value,
+}
+
+/// What the vendor says of a call of a tool that it was told not to offer (Claude Code 2.1.332).
+pub const NOT_OFFERED: &str = "is disabled for this session";
+
+/// Why a call of a tool that is not offered is refused.
+pub const WITHHELD: &str = "is not offered in this step: what the frame admits is";
+
+/// A call that the vendor's own permissions refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// The vendor's id.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The call in a few words.
+    pub summary: String,
 }
 
 /// A call without the decision that it must have had.
@@ -126,8 +144,8 @@ pub struct Turn {
     pub model_calls: Option<u64>,
     /// What was used.
     pub figures: Figures,
-    /// What the vendor's own permissions refused: tool and summary.
-    pub denied: Vec<(String, String)>,
+    /// What the vendor's own permissions refused.
+    pub denied: Vec<Denied>,
     /// What the hooks denied.
     pub refused: Vec<Judgement>,
     /// Calls without the decision they must have had.
@@ -144,39 +162,50 @@ impl Turn {
     /// Add an event.
     pub fn hear(&mut self, event: Event) {
         match event {
-            Event::Started { session, model } => {
+            Event::Started { session, model, .. } => {
                 self.session = session.or(self.session.take());
                 self.model = model.or(self.model.take());
             }
             Event::Text { text, .. } => (self.last_text, self.last_notice) = (text, None),
-            Event::Notice { text } => self.last_notice = Some(text),
+            Event::Notice { text, .. } | Event::Unauthorized { text } => self.last_notice = Some(text),
             Event::ModelCall { .. } => self.model_calls = Some(self.model_calls.unwrap_or(0) + 1),
             Event::Requested { call_id, tool, input, nested } => {
                 if !self.calls.iter().any(|call| call.id == call_id) {
                     self.calls.push(Call { id: call_id, tool, input, nested, ..Call::default() });
                 }
             }
-            Event::Result { call_id, failed, ran, content } => {
+            Event::Result { call_id, failed, ran, content, .. } => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == call_id) {
                     (call.over, call.failed, call.ran) = (true, failed, ran);
-                    call.withheld = !ran && content.contains("is disabled for this session");
+                    call.withheld = !ran && content.contains(NOT_OFFERED);
                     call.by_hook = failed && content.starts_with("PreToolUse:");
                 }
             }
             Event::HookFailed { hook, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: hook, why });
             }
-            Event::Ended { failed, answer, error, truncated, blocked, denials, figures } => {
-                self.terminal = Some(Terminal { failed, error, truncated, blocked });
+            Event::Ended { failed, answer, error, truncated, blocked, denials, figures, facts } => {
+                self.terminal = Some(Terminal { failed, error, truncated, blocked, facts: *facts });
                 (self.answer, self.denials, self.figures) = (answer, denials, figures);
             }
-            Event::Thinking { .. } | Event::Opaque { .. } => {}
+            Event::Thinking { .. } | Event::RateLimit { .. } | Event::Opaque { .. } => {}
         }
     }
 
     /// Whether a call of a tool is under way.
     pub fn in_call(&self) -> bool {
         self.calls.iter().any(|call| !call.over)
+    }
+
+    /// What the vendor's record lists as refused by its own permissions: id, tool, input. A call that
+    /// a hook denied may be among them.
+    pub fn permission_denials(&self) -> &[(String, String, serde_json::Value)] {
+        &self.denials
+    }
+
+    /// What else the terminal record says, where there is one.
+    pub fn facts(&self) -> Option<&serde_json::Value> {
+        self.terminal.as_ref().map(|terminal| &terminal.facts)
     }
 
     /// The model's last answer.
@@ -223,22 +252,26 @@ impl Turn {
             }
         }
         let denials = judgements.iter().filter(|judgement| judgement.denies());
-        self.blocked_prompt =
-            denials.clone().find(|denial| denial.event == "UserPromptSubmit").and_then(|denial| denial.reason.clone());
+        self.blocked_prompt = denials
+            .clone()
+            .find(|denial| denial.event.as_deref() == Some("UserPromptSubmit"))
+            .and_then(|denial| denial.reason().map(String::from));
         self.refused = denials.filter(|denial| denial.tool.is_some()).cloned().collect();
         let withheld = self.calls.iter().filter(|call| call.withheld);
         self.refused.extend(withheld.map(|call| Judgement {
             call_id: Some(call.id.clone()),
             tool: Some(call.tool.clone()),
-            decision: "deny".into(),
-            reason: Some("is not offered in this step: what the frame admits is".into()),
+            decision: Decided { decision: "deny".into(), reason: Some(WITHHELD.into()), input: None },
             decided_by: "frame".into(),
+            seam: "registration".into(),
             ..Judgement::default()
         }));
         let refused = |id: &str| self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(id));
         let by_hook = |id: &str| self.calls.iter().any(|call| call.id == id && call.by_hook);
         let own = self.denials.iter().filter(|(id, ..)| !refused(id) && !by_hook(id));
-        self.denied = own.map(|(_, tool, input)| (tool.clone(), summary(input))).collect();
+        self.denied = own
+            .map(|(id, tool, input)| Denied { id: id.clone(), tool: tool.clone(), summary: summary(input) })
+            .collect();
     }
 
     /// Calls that failed on the way, by tool; those that were refused or denied stand elsewhere.
@@ -293,11 +326,22 @@ impl Turn {
         let notice = self.last_notice.as_ref().map(|notice| format!(": {notice}")).unwrap_or_default();
         match &ending.stopped {
             Some(Stopped::Time) => (Outcome::TimedOut, Some(format!("the turn did not complete in its time{notice}"))),
-            Some(Stopped::Signal(signal)) if self.in_call() => {
-                (Outcome::Interrupted, Some(format!("interrupted by {signal} during a tool call")))
-            }
-            Some(Stopped::Signal(signal)) => {
-                (Outcome::ModelFailed, Some(format!("interrupted: {signal} came during the model call{notice}")))
+            Some(stopped) => {
+                let by = match stopped {
+                    Stopped::Signal(signal) => (*signal).into(),
+                    Stopped::Command { halt, reason } => {
+                        let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+                        format!("the embedder's {}{reason}", if *halt { "halt" } else { "interrupt" })
+                    }
+                    Stopped::Gone => "the embedder's end".into(),
+                    Stopped::Unread | Stopped::Time => "the end of whoever reads".into(),
+                };
+                match self.in_call() {
+                    true => (Outcome::Interrupted, Some(format!("interrupted by {by} during a tool call"))),
+                    false => {
+                        (Outcome::ModelFailed, Some(format!("interrupted: {by} came during the model call{notice}")))
+                    }
+                }
             }
             None => {
                 let code = ending.status.and_then(|status| status.code());

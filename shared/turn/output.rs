@@ -98,7 +98,7 @@ pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Frame<'_
             cached_input_tokens: turn.figures.cached,
             reasoning_tokens: turn.figures.reasoning,
         },
-        denied: turn.denied.iter().map(|(tool, summary)| Denied { tool, summary }).collect(),
+        denied: turn.denied.iter().map(|denied| Denied { tool: &denied.tool, summary: &denied.summary }).collect(),
         vendor: frame.vendor,
         vendor_version: &frame.version,
         frame: frame.digest,
@@ -109,7 +109,7 @@ pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Frame<'_
             .map(|refused| Refused {
                 tool: refused.tool.as_deref().unwrap_or_default(),
                 call_id: refused.call_id.as_deref(),
-                reason: refused.reason.as_deref().unwrap_or_default(),
+                reason: refused.reason().unwrap_or_default(),
                 decided_by: &refused.decided_by,
             })
             .collect(),

@@ -10,19 +10,24 @@ pub struct PrivateRoom {
     path: PathBuf,
 }
 
+/// An id for a run, which no other run on this machine has.
+pub fn run_id() -> String {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    format!("mh-run-{}-{nanos:x}", std::process::id())
+}
+
 impl PrivateRoom {
-    /// Make it: in the user's runtime folder, where a sandbox that lets tools write to the
+    /// Make it under this name: in the user's runtime folder, where a sandbox that lets tools write to the
     /// temporary folder does not reach, else in the temporary folder.
     ///
     /// # Errors
     /// Why it cannot be made.
-    pub fn new() -> std::io::Result<PrivateRoom> {
+    pub fn new(run: &str) -> std::io::Result<PrivateRoom> {
         let me = rustix::process::geteuid().as_raw();
         let own = |folder: &PathBuf| std::fs::metadata(folder).is_ok_and(|found| found.is_dir() && found.uid() == me);
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let base = runtime.filter(own).unwrap_or_else(std::env::temp_dir);
-        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let path = base.join(format!("mh-run-{}-{nanos:x}", std::process::id()));
+        let path = base.join(run);
         // exclusive, so nobody else's folder is ever taken
         std::fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(PrivateRoom { path: std::fs::canonicalize(path)? })

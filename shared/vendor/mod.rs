@@ -240,9 +240,19 @@ pub struct Registration {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// The seconds that the hook itself may take by them. An entry's own limit lies above it.
+    pub patience: u32,
 }
 
 impl Registration {
+    /// What a hook takes that is told no `--deadline`.
+    pub const PATIENCE: u32 = 20;
+
+    /// The limit that the vendor is given, in seconds: when it runs out, the call may run.
+    pub fn timeout(&self) -> u32 {
+        self.patience + 10
+    }
+
     /// The line for a shell, each word in single quotes.
     pub fn shell_words(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);

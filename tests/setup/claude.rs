@@ -13,7 +13,11 @@ use crate::scratch::Scratch;
 const FILE: &str = "project/.claude/settings.json";
 
 fn line(frame: &str) -> Registration {
-    Registration { program: "/b/mh-hook-claude".into(), arguments: vec!["--frame".into(), frame.into()] }
+    Registration {
+        program: "/b/mh-hook-claude".into(),
+        arguments: vec!["--frame".into(), frame.into()],
+        patience: Registration::PATIENCE,
+    }
 }
 
 /// In, in again, in for another frame, out: what must hold of any settings file.

@@ -13,7 +13,11 @@ const PIN: &str = "0000000000000000000000000000000000000000000000000000000000000
 
 fn line(frame: &str) -> Registration {
     let words = ["--frame", frame, "--digest", PIN, "--policy", "deny-only"];
-    Registration { program: "/b/mh-hook-codex".into(), arguments: words.map(String::from).into() }
+    Registration {
+        program: "/b/mh-hook-codex".into(),
+        arguments: words.map(String::from).into(),
+        patience: Registration::PATIENCE,
+    }
 }
 
 /// Every entry is there, as one that Codex trusts.

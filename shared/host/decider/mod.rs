@@ -3,8 +3,11 @@
 //! Nothing here judges an answer. What does not arrive whole and in time is a fault, and a fault
 //! is a denial.
 
+mod listen;
 mod program;
 mod socket;
+
+pub use listen::{Knock, listen};
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 
@@ -54,7 +54,7 @@ fn reach(path: &Path, deadline: Instant) -> Result<OwnedFd, Unanswered> {
 /// Another user's socket decides nothing. That keeps out other users, not the agent, which is the
 /// same one.
 #[cfg(target_os = "linux")]
-fn same_user(socket: &OwnedFd) -> Result<(), Unanswered> {
+pub(super) fn same_user(socket: impl AsFd) -> Result<(), Unanswered> {
     let peer = rustix::net::sockopt::socket_peercred(socket)
         .map_err(|error| Unanswered::fault(format!("does not say whose it is: {}", words(error))))?;
     match peer.uid == rustix::process::geteuid() {
@@ -65,6 +65,6 @@ fn same_user(socket: &OwnedFd) -> Result<(), Unanswered> {
 
 /// Not measured there.
 #[cfg(not(target_os = "linux"))]
-fn same_user(_: &OwnedFd) -> Result<(), Unanswered> {
+pub(super) fn same_user(_: impl AsFd) -> Result<(), Unanswered> {
     Err(Unanswered::fault("cannot be told whose it is on this system; use exec:"))
 }

@@ -13,9 +13,13 @@ use std::time::Instant;
 use self::options::{Asked, Format, Options};
 use self::report::Transcript;
 use super::{End, Stop, VERSION, complain};
-use crate::host::{self, words};
+use crate::host::{self, Line, Outlet, Room, words};
+use crate::line::MAX_LINE;
 use crate::seal::{self, VerifiedFrame};
-use crate::turn::{self, Drive, Kind, Order, PrivateRoom, Promise, Reader, Turn, rollout::Rollout};
+use crate::turn::{
+    self, About, Code, Course, Drive, Embedder, Event, Events, Kind, Lines, Order, Outside, Post, PrivateRoom, Promise,
+    Stream, Telling, Turn, Version, rollout::Rollout,
+};
 use crate::vendor::{Vendor, claude::Claude, codex::Codex};
 
 /// The program's name, in front of everything it says.
@@ -42,8 +46,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// All that can be refused is refused before anything is started: an error from here is exit 2.
 fn work(options: &Options) -> Result<End, Stop> {
     let frame = frame(options)?;
-    turn::layers(options.kind, Path::new("/")).map_err(Stop::failed)?;
-    needs(options)?;
+    let passed = controls(options)?;
     let promise = match (&frame, options.handoff_check) {
         (Some((_, frame)), true) => {
             Some(Promise::of(frame.frame(), &options.cwd, &options.artifacts, options.schema.is_some()))
@@ -52,12 +55,15 @@ fn work(options: &Options) -> Result<End, Stop> {
     };
     let promise = promise.transpose().map_err(Stop::failed)?;
     let hook = hook(options.kind)?;
-    let prompt = prompt::take(&options.prompt).map_err(Stop::failed)?;
+    let prompt = prompt::take(&options.prompt, options.asking.is_none()).map_err(Stop::failed)?;
     let (program, version) = turn::find(options.kind, options.program.as_deref()).map_err(Stop::failed)?;
-    let room = PrivateRoom::new().map_err(|error| Stop::failed(format!("no folder for the run: {}", words(error))))?;
+    let run = turn::run_id();
+    let room =
+        PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", words(error))))?;
     let audit = options.audit.clone().unwrap_or_else(|| room.path().join("audit.jsonl"));
     let (_, audited) = crate::host::open_audit(&audit)
         .map_err(|why| Stop::failed(format!("the audit {} cannot be written to: {why}", audit.display())))?;
+    let socket = room.path().join("asked");
     let order = Order {
         kind: options.kind,
         program,
@@ -65,7 +71,13 @@ fn work(options: &Options) -> Result<End, Stop> {
         frame,
         policy: options.policy,
         audit: utf8(&audit)?,
-        decider: options.decider.clone(),
+        decider: match options.asking {
+            Some(_) => Some(format!("unix:{}", utf8(&socket)?)),
+            None => options.decider.clone(),
+        },
+        // the hook's own limit lies above the embedder's, which denies with a better reason
+        patience: options.asking.map(|asking| u32::try_from(asking.deadline.as_secs() + 10).unwrap_or(u32::MAX)),
+        inputs: options.audit.is_none() && matches!(options.format, Format::Stream | Format::Events),
         prompt,
         model: options.model.clone(),
         cwd: options.cwd.clone(),
@@ -76,24 +88,39 @@ fn work(options: &Options) -> Result<End, Stop> {
         schema: options.schema.clone(),
         sandbox: options.sandbox.clone(),
         instructions: options.instructions()?,
-        options: options.passed.clone(),
+        options: passed,
     };
     let launch = turn::launch(&order, &room).map_err(Stop::failed)?;
     turn::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
-    let drive = Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
-    report::before(options, &order, version);
+    let mut drive =
+        Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
+    let post = drive.post();
+    if options.asking.is_some() {
+        let post = post.clone();
+        host::listen(&socket, move |knock| post.send(Outside::Hook(knock))).map_err(Stop::failed)?;
+    }
+    let before = report::before(options, &order, version);
+    let telling = telling(options, &order, &run, version, &before, &post);
+    if let Some(telling) = &telling {
+        drive = drive.within(telling.outlet.room());
+    }
 
-    let (started, mut reader, mut turn) = (Instant::now(), Reader::new(options.kind), Turn::default());
+    let started = Instant::now();
     let transcript = Transcript::new(options.verbose || std::io::stderr().is_terminal());
-    let ending = drive
-        .run(&launch, options.timeout, &mut |line| {
-            for event in reader.line(line) {
-                transcript.show(&event);
-                turn.hear(event);
-            }
-        })
-        .map_err(Stop::failed)?;
-    let judgements = turn::judgements(&audit, audited).map_err(|error| Stop::refused(words(error)))?;
+    let show = |event: &Event| transcript.show(event);
+    let room_for_more = telling.as_ref().map(|telling| telling.outlet.room());
+    let embedder = options.asking.map(|asking| Embedder::new(options.kind, asking.deadline, asking.on_eof));
+    let mut course =
+        Course::new(options.kind, (audit, audited), launch.home.clone(), &show).telling(telling).asking(embedder);
+    for (code, message) in &before.warnings {
+        course.warn(code, message);
+    }
+    if options.asking.is_some() {
+        std::thread::spawn(move || commands(&post, room_for_more.as_ref()));
+    }
+    let ending = drive.run(&launch, options.timeout, &mut course).map_err(Stop::failed)?;
+    let judgements = course.settle().map(<[_]>::to_vec).map_err(Stop::refused)?;
+    let turn = &mut course.turn;
     let rollout = turn.session.as_deref().and_then(|session| rollout(options.kind, &launch.home, session));
     turn.audit(options.kind, &judgements, rollout.as_ref());
     let (outcome, error) = turn.outcome(&ending, promise.as_ref());
@@ -104,18 +131,89 @@ fn work(options: &Options) -> Result<End, Stop> {
         policy: options.policy.word(),
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
-    report::on_the_way(&turn, outcome);
+    report::on_the_way(turn, outcome);
+    let error = error.as_deref();
     let said = match options.format {
-        Format::Text if outcome.answered() => report::print(&turn::text(&turn), None),
+        Format::Text if outcome.answered() => report::print(&turn::text(turn), None),
         Format::Text => {
-            complain(PROGRAM, error.as_deref().unwrap_or("the turn did not complete"));
+            complain(PROGRAM, error.unwrap_or("the turn did not complete"));
             true
         }
-        Format::Json => report::print(&turn::json(&turn, outcome, error.as_deref(), &printed), error.as_deref()),
+        Format::Json => report::print(&turn::json(turn, outcome, error, &printed), error),
+        Format::Stream | Format::Events => {
+            let checked = promise.is_some();
+            let end = |turn: &Turn, lines: &mut dyn Lines| {
+                lines.end(&turn::End { turn, outcome, error, ending: &ending, printed: &printed, checked })
+            };
+            let written = course.end(end).unwrap_or(Ok(()));
+            match (options.format, error) {
+                (Format::Events, Some(error)) if written.is_ok() => complain(PROGRAM, error),
+                _ => {}
+            }
+            written.map_err(|why| report::unwritten(&why, error)).is_ok()
+        }
     };
+    let turn = &course.turn;
     let refused = !turn.refused.is_empty() || !turn.denied.is_empty();
     let good = said && outcome.answered() && !(options.fail_on_denied && refused);
     Ok(if good { End::Good } else { End::Refused })
+}
+
+/// The form in which the turn is told while it runs, where it is.
+fn telling(
+    options: &Options,
+    order: &Order,
+    run: &str,
+    version: Version,
+    before: &report::Before,
+    post: &Post,
+) -> Option<Telling> {
+    let cwd = order.cwd.display().to_string();
+    let lines: Box<dyn Lines> = match options.format {
+        Format::Text | Format::Json => return None,
+        Format::Stream => Box::new(Stream {
+            vendor: options.kind.word(),
+            version: version.to_string(),
+            frame: order.frame.as_ref().map(|(_, frame)| frame.digest().to_string()),
+            policy: options.policy.word(),
+            cwd,
+            prompt: order.prompt.clone(),
+        }),
+        Format::Events => Box::new(Events::new(
+            run.into(),
+            About {
+                vendor: options.kind.word(),
+                version: version.to_string(),
+                frame: order.frame.as_ref().map(|(_, frame)| frame.clone()),
+                decisions: if options.asking.is_some() { "ask" } else { options.policy.word() },
+                hermetic: options.hermetic,
+                cwd,
+                model: options.model.clone(),
+                ambient: before.left_out.clone(),
+                imposed: order.imposed(),
+                unavailable: order.unavailable(),
+            },
+        )),
+    };
+    let post = post.clone();
+    let lost = move |_: &str| {
+        post.send(Outside::Unread);
+    };
+    Some(Telling { lines, outlet: Outlet::new(lost) })
+}
+
+/// Pass the embedder's lines on, as fast as they can be answered.
+fn commands(post: &Post, room: Option<&Room>) {
+    host::read_lines(MAX_LINE, &mut |line| {
+        if let Some(room) = room {
+            room.wait();
+        }
+        post.send(match line {
+            Line::Whole(line) => Outside::Command(line),
+            Line::TooLong => Outside::TooLong,
+        })
+    });
+    post.send(Outside::Gone);
 }
 
 /// The frame, refused before money is spent.
@@ -128,21 +226,32 @@ fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
         .map_err(|refusal| Stop::failed(format!("{shown}: {}: {refusal}", refusal.name())))
 }
 
-/// The controls that the caller is sure to use. `tool.decide` is honoured over `--decider`,
-/// `interrupt` and `halt` by a signal; no adapter delivers the others.
-fn needs(options: &Options) -> Result<(), Stop> {
+/// What the run needs and cannot have, found before money is spent; else the vendor's options that
+/// stood behind `--`.
+fn controls(options: &Options) -> Result<Vec<String>, Stop> {
+    let refused = |command: &str, code: Code, why: String| {
+        if options.format == Format::Events {
+            report::refused(command, code, &why);
+        }
+        Stop::failed(why)
+    };
     for control in &options.needs {
-        let why = match control.as_str() {
-            "tool.decide" if options.decider.is_some() => continue,
-            "interrupt" | "halt" => continue,
-            "tool.decide" => "needs an embedder: give --decider",
-            "frame.set" | "message.inject" | "steer" | "permission.set" => "cannot be honoured with this vendor",
-            _ => "is no control",
+        let why = match turn::controls(options.kind).find(|(known, _)| known == control) {
+            None => return Err(Stop::usage(format!("--needs {control}: there is no such command"))),
+            Some((_, Some(why))) => why,
+            // over --decider, or over lines
+            Some(("tool.decide", None)) if options.decider.is_none() && options.asking.is_none() => {
+                "needs an embedder: give --decisions ask or --decider".into()
+            }
+            // a signal does both where there are no lines
+            Some((_, None)) => continue,
         };
-        let why = format!("UNSUPPORTED_CONTROL: {control} {why} ({})", options.kind.word());
-        return Err(Stop::failed(why));
+        let code = Code::UnsupportedControl;
+        return Err(refused(control, code, format!("{}: {control} {why}", code.word())));
     }
-    Ok(())
+    let shadowed = |why| refused("tool.decide", Code::Shadowed, why);
+    turn::layers(options.kind, Path::new("/")).map_err(shadowed)?;
+    turn::options(options.kind, &options.passed).map_err(shadowed)
 }
 
 /// The hook program that lies beside this one.

@@ -10,7 +10,7 @@ use super::{PROGRAM, VERSION};
 use crate::decide::Policy;
 use crate::host::{self, Decider, words};
 use crate::seal::Digest;
-use crate::turn::{self, Credentials, Kind};
+use crate::turn::{Credentials, Kind, OnEof};
 
 const HELP: &str = "\
 usage: mh-run claude|codex -p [TEXT] [--frame FILE [--digest HEX]] [options] [-- vendor options]
@@ -25,12 +25,19 @@ trust: on 0, standard output is the model's answer and nothing else.
   --digest HEX            the frame must have this digest
   --decisions frame       an admitted call is granted; the default
   --decisions deny-only   an admitted call is left to the vendor's own rules
+  --decisions ask         an admitted call waits for a tool.decide line on standard input; standard
+                          output tells the turn in lines (see also: mh-run schema)
+  --deadline SECONDS      with ask: how long a call waits, 300 unless told otherwise
+  --on-eof deny           with ask, when standard input ends: calls are denied; the default
+  --on-eof interrupt      the turn is stopped
   --decider WHICH         ask about admitted calls: exec:/abs/program or unix:/abs/socket
   --model MODEL           the vendor's model
   --cwd DIR               the folder to work in
   --timeout SECONDS       stop the turn when it takes longer
   --output-format text    the answer; the default
   --output-format json    one object, whatever happens
+  --output-format stream-json   a record a line as it goes, that object last
+  --output-format events  metaharness.event/1 lines; the default of ask, which has no other
   --verbose               show the turn on stderr as it goes
   --fail-on-denied        a call that was refused makes the exit code 1
   --handoff-check         what the frame owes must be there afterwards
@@ -65,7 +72,23 @@ pub enum Format {
     Text,
     /// One object.
     Json,
+    /// A record a line, and that object.
+    Stream,
+    /// Lines of `metaharness.event/1`.
+    Events,
 }
+
+/// How an embedder takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asking {
+    /// How long a call waits.
+    pub deadline: Duration,
+    /// What becomes of the turn when standard input ends.
+    pub on_eof: OnEof,
+}
+
+/// The longest that a call can wait, in seconds: what a hook can be given, and time to answer.
+const LONGEST_WAIT: u64 = 590;
 
 /// Where the prompt is from, besides standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +109,7 @@ pub struct Options {
     pub frame: Option<PathBuf>,
     pub pin: Option<Digest>,
     pub policy: Policy,
+    pub asking: Option<Asking>,
     pub decider: Option<String>,
     pub model: Option<String>,
     pub cwd: PathBuf,
@@ -105,7 +129,8 @@ pub struct Options {
     pub carried: Vec<OsString>,
     pub needs: Vec<String>,
     pub program: Option<PathBuf>,
-    pub passed: Vec<String>,
+    /// What stands behind `--`, not held to the list yet.
+    pub passed: Vec<OsString>,
 }
 
 /// The command line as it is typed: each flag once.
@@ -120,7 +145,9 @@ struct Typed {
     passed: Vec<OsString>,
 }
 
-const VALUES: [&str; 15] = [
+const VALUES: [&str; 17] = [
+    "deadline",
+    "on-eof",
     "frame",
     "digest",
     "decisions",
@@ -227,16 +254,34 @@ impl Typed {
         if pin.is_some() && frame.is_none() {
             return Err(Stop::usage("--digest without --frame"));
         }
-        let policy = match self.word("decisions")?.as_deref() {
-            None => Policy::Frame,
-            Some(word) => Policy::from_word(word)
-                .ok_or_else(|| Stop::usage("--decisions takes frame or deny-only in this release"))?,
+        let decisions = self.word("decisions")?;
+        let policy = match decisions.as_deref() {
+            None | Some("ask") => Policy::Frame,
+            Some(word) => {
+                Policy::from_word(word).ok_or_else(|| Stop::usage("--decisions takes frame, deny-only or ask"))?
+            }
         };
-        let format = match self.word("output-format")?.as_deref() {
-            None | Some("text") => Format::Text,
-            Some("json") => Format::Json,
-            Some(_) => return Err(Stop::usage("--output-format takes text or json in this release")),
+        let asking = self.asking(decisions.as_deref() == Some("ask"))?;
+        let format = match (self.word("output-format")?.as_deref(), asking) {
+            (None | Some("events"), Some(_)) => Format::Events,
+            (Some(_), Some(_)) => return Err(Stop::usage("--decisions ask goes with --output-format events alone")),
+            (None | Some("text"), None) => Format::Text,
+            (Some("json"), None) => Format::Json,
+            (Some("stream-json"), None) => Format::Stream,
+            (Some("events"), None) => Format::Events,
+            _ => return Err(Stop::usage("--output-format takes text, json, stream-json or events")),
         };
+        if asking.is_some() && prompt == Prompt::Stdin {
+            return Err(Stop::usage(
+                "with --decisions ask standard input is for commands: give -p TEXT or --prompt-file",
+            ));
+        }
+        if asking.is_some() && frame.is_none() {
+            return Err(Stop::usage(
+                "--decisions ask without --frame: only what a frame admits is asked about, so give one, if need be one \
+                 that admits everything",
+            ));
+        }
         let timeout = self.word("timeout")?.map(|word| {
             let seconds = word.parse::<u64>().ok().filter(|seconds| (1..=31_536_000).contains(seconds));
             seconds.map(Duration::from_secs).ok_or_else(|| Stop::usage("--timeout takes a whole number of seconds"))
@@ -269,6 +314,9 @@ impl Typed {
             return Err(Stop::usage("--project-instructions is for claude; codex reads its own"));
         }
         let decider = self.values.remove("decider").map(|value| decider(&value)).transpose()?;
+        if decider.is_some() && asking.is_some() {
+            return Err(Stop::usage("--decider and --decisions ask are two that would decide; give one"));
+        }
         if decider.is_some() && frame.is_none() {
             return Err(Stop::usage("--decider without --frame: only what a frame admits is asked about"));
         }
@@ -286,6 +334,7 @@ impl Typed {
             frame,
             pin,
             policy,
+            asking,
             decider,
             model: self.word("model")?,
             cwd,
@@ -305,8 +354,32 @@ impl Typed {
             carried: std::mem::take(&mut self.carried),
             needs: self.word("needs")?.map(|needs| needs.split(',').map(String::from).collect()).unwrap_or_default(),
             program: self.path("program")?,
-            passed: turn::options(kind, &self.passed).map_err(Stop::failed)?,
+            passed: self.passed,
         })
+    }
+
+    fn asking(&mut self, asked: bool) -> Result<Option<Asking>, Stop> {
+        let (deadline, on_eof) = (self.word("deadline")?, self.word("on-eof")?);
+        if !asked {
+            return match deadline.or(on_eof) {
+                None => Ok(None),
+                Some(_) => Err(Stop::usage("--deadline and --on-eof go with --decisions ask")),
+            };
+        }
+        let deadline = match deadline.as_deref().map(str::parse::<u64>) {
+            None => 300,
+            Some(Ok(seconds)) if (1..=LONGEST_WAIT).contains(&seconds) => seconds,
+            Some(_) => {
+                let usage = format!("--deadline takes a whole number of seconds from 1 to {LONGEST_WAIT}");
+                return Err(Stop::usage(usage));
+            }
+        };
+        let on_eof = match on_eof.as_deref() {
+            None | Some("deny") => OnEof::Deny,
+            Some("interrupt") => OnEof::Interrupt,
+            Some(_) => return Err(Stop::usage("--on-eof takes deny or interrupt")),
+        };
+        Ok(Some(Asking { deadline: Duration::from_secs(deadline), on_eof }))
     }
 }
 

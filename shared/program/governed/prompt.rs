@@ -16,11 +16,11 @@ const LIMIT: usize = 8 * 1024 * 1024;
 /// How long standard input may keep a prompt waiting that does not need it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Put the prompt together.
+/// Put the prompt together, with what is on standard input where that is for it.
 ///
 /// # Errors
 /// There is none, or it cannot be read.
-pub fn take(prompt: &Prompt) -> Result<String, String> {
+pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, String> {
     let value = match prompt {
         Prompt::Stdin => None,
         Prompt::Text(text) => Some(text.clone()),
@@ -30,7 +30,7 @@ pub fn take(prompt: &Prompt) -> Result<String, String> {
             Some(String::from_utf8(bytes).map_err(|_| format!("{shown}: not UTF-8"))?)
         }
     };
-    let given = given(value.is_some())?;
+    let given = if stdin { given(value.is_some())? } else { None };
     let whole = match (given, value) {
         (Some(given), Some(value)) if !given.is_empty() => {
             let blank = if given.ends_with('\n') { "\n" } else { "\n\n" };

@@ -8,27 +8,49 @@ use super::{PROGRAM, complain};
 use crate::decide::clipped;
 use crate::frame::shown;
 use crate::host::{is_closed, tell, words};
-use crate::turn::{self, Event, Order, Outcome, Turn, Version};
+use crate::line::event::Process;
+use crate::turn::{self, About, Code, Event, Events, Item, Lines as _, Order, Outcome, Turn, Version};
 
 /// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
 /// than what was measured, what the isolation leaves out.
-pub fn before(options: &Options, order: &Order, version: Version) {
+pub fn before(options: &Options, order: &Order, version: Version) -> Before {
+    let mut warnings = Vec::new();
     if order.frame.is_none() {
-        complain(PROGRAM, "NO_FRAME_IN_FORCE: nothing is denied and nothing granted; the vendor's own rules decide");
+        let message = "nothing is denied and nothing granted; the vendor's own rules decide";
+        warnings.push(("NO_FRAME_IN_FORCE", message.to_string()));
     }
     if let Some(measured) = options.kind.measured().filter(|measured| version > *measured) {
         let word = options.kind.word();
-        complain(
-            PROGRAM,
-            &format!("VERSION_OFF_PIN: {word} is {version}; what is known of it was measured on {measured}"),
-        );
+        let message = format!("{word} is {version}; what is known of it was measured on {measured}");
+        warnings.push(("VERSION_OFF_PIN", message));
+    }
+    for (code, message) in &warnings {
+        complain(PROGRAM, &format!("{code}: {message}"));
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let dropped = turn::dropped(options.kind, &order.cwd, home.as_deref(), order.instructions.is_some());
-    if !dropped.is_empty() {
-        let names: Vec<String> = dropped.iter().map(|path| path.display().to_string()).collect();
-        complain(PROGRAM, &format!("left out of this turn: {}", names.join(", ")));
+    let left_out: Vec<String> = dropped.iter().map(|path| path.display().to_string()).collect();
+    if !left_out.is_empty() {
+        complain(PROGRAM, &format!("left out of this turn: {}", left_out.join(", ")));
     }
+    Before { warnings, left_out }
+}
+
+/// What is known before a turn.
+pub struct Before {
+    /// Codes and words.
+    pub warnings: Vec<(&'static str, String)>,
+    /// Files that the isolation leaves out.
+    pub left_out: Vec<String>,
+}
+
+/// Say that the run could not be started for a control that it needs: in lines, since whoever reads
+/// lines waits for the last.
+pub fn refused(command: &str, code: Code, why: &str) {
+    let mut events = Events::new(turn::run_id(), About::default());
+    let id = format!("start/{command}");
+    let line = events.tell(None, &Item::Answered { id: &id, outcome: Err((code, why)) });
+    print(&(line + &events.closed("error", Process::Unknown)), None);
 }
 
 /// Calls that did not do what they were to do.
@@ -40,17 +62,17 @@ pub fn on_the_way(turn: &Turn, outcome: Outcome) {
     }
     for refused in &turn.refused {
         let tool = shown(refused.tool.as_deref().unwrap_or("a call"));
-        let reason = refused.reason.as_deref().unwrap_or_default();
+        let reason = refused.reason().unwrap_or_default();
         let reason = reason.strip_prefix(&format!("{tool} ")).unwrap_or(reason);
         complain(PROGRAM, &format!("refused {tool}: {}", clipped(&shown(reason), 300)));
     }
-    for (tool, summary) in &turn.denied {
-        complain(PROGRAM, &format!("refused {} (needs approval, nobody to ask): {}", shown(tool), shown(summary)));
+    for denied in &turn.denied {
+        let (tool, summary) = (shown(&denied.tool), shown(&denied.summary));
+        complain(PROGRAM, &format!("refused {tool} (needs approval, nobody to ask): {summary}"));
     }
 }
 
-/// Write all there is to say on stdout, once. A failed turn's own error precedes the line that
-/// says it could not be written.
+/// Write all there is to say on stdout, once.
 pub fn print(text: &str, error: Option<&str>) -> bool {
     let written = match is_closed(rustix::stdio::stdout()) {
         true => Err("it is closed".into()),
@@ -59,12 +81,15 @@ pub fn print(text: &str, error: Option<&str>) -> bool {
             stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(words)
         }
     };
-    let Err(why) = written else { return true };
+    written.map_err(|why| unwritten(&why, error)).is_ok()
+}
+
+/// Say that something could not be written; a failed turn's own error precedes that.
+pub fn unwritten(why: &str, error: Option<&str>) {
     if let Some(error) = error {
         complain(PROGRAM, error);
     }
     complain(PROGRAM, &format!("could not write to stdout: {why}"));
-    false
 }
 
 /// The turn as it goes, on stderr.
@@ -84,15 +109,17 @@ impl Transcript {
         let line = match event {
             Event::Started { session, .. } => format!("session {}", session.as_deref().unwrap_or("without an id")),
             Event::Text { text, .. } => format!("says: {text}"),
-            Event::Thinking { text } => format!("thinks: {text}"),
+            Event::Thinking { text, .. } => format!("thinks: {text}"),
             Event::Requested { tool, input, .. } => {
                 format!("calls {}: {}", shown(tool), clipped(&shown(&input.to_string()), 300))
             }
             Event::Result { failed: true, content, .. } => format!("failed: {}", clipped(&shown(content), 300)),
             Event::Result { content, .. } => format!("result: {}", clipped(&shown(content), 300)),
             Event::HookFailed { hook, why } => format!("hook failed: {hook}: {why}"),
-            Event::Notice { text } => format!("notice: {}", clipped(&shown(text), 300)),
-            Event::Ended { .. } | Event::ModelCall { .. } | Event::Opaque { .. } => return,
+            Event::Notice { text, .. } | Event::Unauthorized { text } => {
+                format!("notice: {}", clipped(&shown(text), 300))
+            }
+            Event::Ended { .. } | Event::ModelCall { .. } | Event::RateLimit { .. } | Event::Opaque { .. } => return,
         };
         tell(&format!("{line}\n"));
     }

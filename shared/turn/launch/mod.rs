@@ -30,6 +30,10 @@ pub struct Order {
     pub audit: String,
     /// Who is asked about admitted calls.
     pub decider: Option<String>,
+    /// How long that may take, in seconds; `None` is the hook's own limit.
+    pub patience: Option<u32>,
+    /// Whether the hook records the inputs of calls too.
+    pub inputs: bool,
     /// The prompt.
     pub prompt: String,
     /// The model.
@@ -154,6 +158,39 @@ pub fn launch(order: &Order, room: &PrivateRoom) -> Result<Launch, String> {
 }
 
 impl Order {
+    /// What the launch does to cut the turn off from what lies around: which part, and by what.
+    pub fn imposed(&self) -> Vec<(&'static str, &'static str)> {
+        let mut all = match self.kind {
+            Kind::Claude => vec![
+                ("settings", "--setting-sources ''"),
+                ("mcp servers", "--strict-mcp-config"),
+                ("hooks", "the run's own, by --settings"),
+            ],
+            Kind::Codex => vec![
+                ("settings", "--ignore-user-config"),
+                ("hooks", "the run's own, by -c, with their trust"),
+                ("login shell", "ZDOTDIR is an empty folder"),
+            ],
+        };
+        if self.kind == Kind::Claude && self.frame.is_some() {
+            all.push(("tools", "--tools, by what the frame admits"));
+        }
+        if self.hermetic {
+            all.extend([("home", "a scratch folder"), ("environment", "cleared, but for what is named")]);
+        }
+        all
+    }
+
+    /// What it cannot do, and why.
+    pub fn unavailable(&self) -> Vec<(&'static str, &'static str)> {
+        match self.kind {
+            Kind::Claude => Vec::new(),
+            Kind::Codex => {
+                vec![("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted")]
+            }
+        }
+    }
+
     /// The hook's command line.
     fn registration(&self) -> Registration {
         let mut arguments: Vec<String> = Vec::new();
@@ -164,7 +201,12 @@ impl Order {
         if let Some(decider) = &self.decider {
             arguments.extend(["--decider".into(), decider.clone()]);
         }
-        Registration { program: self.hook.clone(), arguments }
+        arguments.extend(self.inputs.then(|| "--audit-input".to_string()));
+        if let Some(patience) = self.patience {
+            arguments.extend(["--deadline".into(), patience.to_string()]);
+        }
+        let patience = self.patience.unwrap_or(Registration::PATIENCE);
+        Registration { program: self.hook.clone(), arguments, patience }
     }
 
     /// Copy the vendor's file of credentials into a scratch folder, and its variables.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{count, list, owned, text};
+use super::{count, facts, list, owned, text};
 use crate::turn::{Event, Figures};
 
 /// How the result of a call begins that failed before it came to a hook or to running.
@@ -21,7 +21,11 @@ impl Claude {
         let kind = (text(record, "/type").unwrap_or_default(), text(record, "/subtype").unwrap_or_default());
         match kind {
             ("system", "init") => {
-                vec![Event::Started { session: owned(record, "/session_id"), model: owned(record, "/model") }]
+                vec![Event::Started {
+                    session: owned(record, "/session_id"),
+                    model: owned(record, "/model"),
+                    facts: facts(record, &STARTED),
+                }]
             }
             // a hook that started and gave no verdict: missing, killed, late, or no valid answer
             ("system", "informational") if text(record, "/tag") == Some("hook_no_verdict") => vec![Event::HookFailed {
@@ -30,10 +34,18 @@ impl Claude {
             }],
             ("system", "hook_response") => hook(record).into_iter().collect(),
             ("assistant", _) => self.assistant(record),
-            ("user", _) => list(record, "/message/content").iter().filter_map(result).collect(),
+            ("user", _) => list(record, "/message/content").iter().filter_map(|block| result(record, block)).collect(),
             ("result", subtype) => vec![ended(record, subtype)],
-            ("system", "api_retry") => vec![Event::Notice { text: retry(record) }],
-            (kind, _) => vec![Event::Opaque { kind: kind.into() }],
+            // the vendor tries again for minutes, whatever the fault: a refused key too
+            ("system", "api_retry") if count(record, "/error_status") == Some(401) => {
+                vec![Event::Unauthorized { text: retry(record) }]
+            }
+            ("system", "api_retry") => vec![Event::Notice { code: "VENDOR_API_RETRY", text: retry(record) }],
+            ("rate_limit_event", _) => vec![Event::RateLimit { info: facts(record, &LIMIT) }],
+            (kind, subtype) => vec![Event::Opaque {
+                kind: kind.into(),
+                subtype: Some(subtype.to_string()).filter(|subtype| !subtype.is_empty()),
+            }],
         }
     }
 
@@ -45,7 +57,7 @@ impl Claude {
             && !nested
             && self.requests.insert(request.clone())
         {
-            events.push(Event::ModelCall { request: request.clone() });
+            events.push(Event::ModelCall { request: request.clone(), figures: None });
         }
         for block in list(record, "/message/content") {
             match text(block, "/type") {
@@ -54,7 +66,8 @@ impl Claude {
                     request: request.clone(),
                 }),
                 Some("thinking") if !nested => {
-                    events.push(Event::Thinking { text: text(block, "/thinking").unwrap_or_default().into() });
+                    let text = text(block, "/thinking").unwrap_or_default().into();
+                    events.push(Event::Thinking { text, request: request.clone() });
                 }
                 Some("tool_use") => events.push(Event::Requested {
                     call_id: text(block, "/id").unwrap_or_default().into(),
@@ -69,7 +82,47 @@ impl Claude {
     }
 }
 
-/// The vendor tries again for minutes, whatever the fault: a refused key too.
+/// The members of the first record that are told, by the names of their line.
+const STARTED: [(&str, &str); 11] = [
+    ("permission_mode", "/permissionMode"),
+    ("credential_source", "/apiKeySource"),
+    ("output_style", "/output_style"),
+    ("cwd", "/cwd"),
+    ("offered_tools", "/tools"),
+    ("slash_commands", "/slash_commands"),
+    ("skills", "/skills"),
+    ("agents", "/agents"),
+    ("plugins", "/plugins"),
+    ("mcp_servers", "/mcp_servers"),
+    ("harness_version", "/claude_code_version"),
+];
+
+/// And of the last.
+const ENDED: [(&str, &str); 12] = [
+    ("subtype", "/subtype"),
+    ("stop_reason", "/stop_reason"),
+    ("api_error_status", "/api_error_status"),
+    ("num_turns", "/num_turns"),
+    ("duration_ms", "/duration_ms"),
+    ("duration_api_ms", "/duration_api_ms"),
+    ("ttft_ms", "/ttft_ms"),
+    ("time_to_request_ms", "/time_to_request_ms"),
+    ("total_cost_usd", "/total_cost_usd"),
+    ("model_usage", "/modelUsage"),
+    ("service_tier", "/usage/service_tier"),
+    ("speed", "/usage/speed"),
+];
+
+/// And of one about a limit.
+const LIMIT: [(&str, &str); 5] = [
+    ("status", "/rate_limit_info/status"),
+    ("window", "/rate_limit_info/rateLimitType"),
+    ("resets_at", "/rate_limit_info/resetsAt"),
+    ("utilization", "/rate_limit_info/utilization"),
+    ("using_overage", "/rate_limit_info/isUsingOverage"),
+];
+
+/// What a record of another try says.
 fn retry(record: &Value) -> String {
     let number = |at| count(record, at).map_or("?".into(), |number| number.to_string());
     format!(
@@ -95,7 +148,7 @@ fn hook(record: &Value) -> Option<Event> {
     })
 }
 
-fn result(block: &Value) -> Option<Event> {
+fn result(record: &Value, block: &Value) -> Option<Event> {
     if text(block, "/type") != Some("tool_result") {
         return None;
     }
@@ -109,6 +162,8 @@ fn result(block: &Value) -> Option<Event> {
         failed: block.get("is_error").and_then(Value::as_bool).unwrap_or(false),
         ran: !content.starts_with(NEVER_RAN),
         content,
+        exit_code: None,
+        record: record.get("tool_use_result").filter(|result| !result.is_null()).cloned().map(Box::new),
     })
 }
 
@@ -138,7 +193,9 @@ fn ended(record: &Value, subtype: &str) -> Event {
             input: count(record, "/usage/input_tokens"),
             output: count(record, "/usage/output_tokens"),
             cached: count(record, "/usage/cache_read_input_tokens"),
+            created: count(record, "/usage/cache_creation_input_tokens"),
             reasoning: count(record, "/usage/output_tokens_details/thinking_tokens"),
         },
+        facts: facts(record, &ENDED),
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{count, owned, text};
+use super::{figures, owned, text};
 use crate::turn::{Event, Figures};
 
 /// What the vendor says of a call that needed an approval which nobody could give.
@@ -20,7 +20,9 @@ pub struct Codex {
 impl Codex {
     pub fn record(&mut self, record: &Value) -> Vec<Event> {
         match text(record, "/type").unwrap_or_default() {
-            "thread.started" => vec![Event::Started { session: owned(record, "/thread_id"), model: None }],
+            "thread.started" => {
+                vec![Event::Started { session: owned(record, "/thread_id"), model: None, facts: Box::default() }]
+            }
             "turn.started" => Vec::new(),
             "item.started" => call(record).into_iter().collect(),
             "item.completed" => self.completed(record),
@@ -32,12 +34,8 @@ impl Codex {
                 truncated: false,
                 blocked: self.messages == 0,
                 denials: std::mem::take(&mut self.denials),
-                figures: Figures {
-                    input: count(record, "/usage/input_tokens"),
-                    output: count(record, "/usage/output_tokens"),
-                    cached: count(record, "/usage/cached_input_tokens"),
-                    reasoning: count(record, "/usage/reasoning_output_tokens"),
-                },
+                figures: figures(record, "/usage"),
+                facts: Box::new(json!({"subtype": "turn.completed"})),
             }],
             "turn.failed" => vec![self.failed(text(record, "/error/message"))],
             // said before the terminal record, and again in it
@@ -45,7 +43,7 @@ impl Codex {
                 self.errors.extend(owned(record, "/message"));
                 Vec::new()
             }
-            kind => vec![Event::Opaque { kind: kind.into() }],
+            kind => vec![Event::Opaque { kind: kind.into(), subtype: None }],
         }
     }
 
@@ -60,6 +58,7 @@ impl Codex {
             blocked: false,
             denials: Vec::new(),
             figures: Figures::default(),
+            facts: Box::new(json!({"subtype": "turn.failed"})),
         }
     }
 
@@ -72,12 +71,15 @@ impl Codex {
                     request: owned(record, "/item/id"),
                 }]
             }
-            "reasoning" => vec![Event::Thinking { text: text(record, "/item/text").unwrap_or_default().into() }],
+            "reasoning" => vec![Event::Thinking {
+                text: text(record, "/item/text").unwrap_or_default().into(),
+                request: owned(record, "/item/id"),
+            }],
             "error" => {
                 let words = text(record, "/item/message").unwrap_or_default();
                 vec![match words.contains("failed to parse hooks config") {
                     true => Event::HookFailed { hook: "the hooks".into(), why: words.into() },
-                    false => Event::Notice { text: words.into() },
+                    false => Event::Notice { code: "VENDOR_NOTICE", text: words.into() },
                 }]
             }
             _ => {
@@ -118,5 +120,7 @@ fn result(record: &Value) -> Option<Event> {
         failed,
         content: text(item, "/aggregated_output").or(text(item, "/error/message")).unwrap_or_default().into(),
         ran: true,
+        exit_code: item.get("exit_code").and_then(Value::as_i64),
+        record: None,
     })
 }

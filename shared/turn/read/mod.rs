@@ -9,7 +9,7 @@ pub mod rollout;
 
 use serde_json::Value;
 
-use super::{Event, Kind};
+use super::{Event, Figures, Kind};
 
 /// Reads one vendor's stream.
 #[derive(Debug)]
@@ -29,18 +29,19 @@ impl Reader {
         }
     }
 
-    /// What a line of the stream tells.
-    pub fn line(&mut self, line: &[u8]) -> Vec<Event> {
+    /// What a line of the stream tells, and the vendor's own time of it.
+    pub fn line(&mut self, line: &[u8]) -> (Option<String>, Vec<Event>) {
         let Ok(record) = serde_json::from_slice::<Value>(line) else {
             return match line.trim_ascii().is_empty() {
-                true => Vec::new(),
-                false => vec![Event::Opaque { kind: "no json".into() }],
+                true => (None, Vec::new()),
+                false => (None, vec![Event::Opaque { kind: "no json".into(), subtype: None }]),
             };
         };
-        match self {
+        let events = match self {
             Reader::Claude(reader) => reader.record(&record),
             Reader::Codex(reader) => reader.record(&record),
-        }
+        };
+        (owned(&record, "/timestamp"), events)
     }
 }
 
@@ -57,6 +58,24 @@ fn owned(record: &Value, at: &str) -> Option<String> {
 /// The count at this pointer.
 fn count(record: &Value, at: &str) -> Option<u64> {
     record.pointer(at).and_then(Value::as_u64)
+}
+
+/// The figures at this pointer, as Codex writes them.
+fn figures(record: &Value, at: &str) -> Figures {
+    let number = |name| count(record, &format!("{at}/{name}"));
+    Figures {
+        input: number("input_tokens"),
+        output: number("output_tokens"),
+        cached: number("cached_input_tokens"),
+        created: number("cache_write_input_tokens"),
+        reasoning: number("reasoning_output_tokens"),
+    }
+}
+
+/// What of a record is kept: for each name, what stands at its pointer, if anything does.
+fn facts(record: &Value, names: &[(&str, &str)]) -> Box<Value> {
+    let kept = names.iter().filter_map(|(name, at)| Some(((*name).to_string(), record.pointer(at)?.clone())));
+    Box::new(Value::Object(kept.filter(|(_, value)| !value.is_null()).collect()))
 }
 
 /// The list at this pointer; none is an empty one.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::text;
+use super::{figures, owned, text};
+use crate::turn::Event;
 
 /// What a rollout tells of a turn.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -42,6 +43,13 @@ const NO_CALL: [&str; 11] = [
 /// The rollout files of a session below the vendor's folder: its own, and, where the same session
 /// started them, those of its sub-agents.
 pub fn files(home: &Path, session: &str) -> Vec<PathBuf> {
+    let mut found = walk(home);
+    found.retain(|path| belongs(path, session));
+    found
+}
+
+/// All rollout files below the vendor's folder.
+fn walk(home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![home.join("sessions")];
     while let Some(folder) = folders.pop() {
@@ -49,7 +57,7 @@ pub fn files(home: &Path, session: &str) -> Vec<PathBuf> {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "jsonl") && belongs(&path, session) {
+            } else if path.extension().is_some_and(|end| end == "jsonl") {
                 found.push(path);
             }
         }
@@ -85,6 +93,52 @@ pub fn read(path: &Path, into: &mut Rollout) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The session's own file, once it is there.
+pub fn file(home: &Path, session: &str) -> Option<PathBuf> {
+    let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(session));
+    walk(home).into_iter().find(named)
+}
+
+/// What a line tells of calls and of model calls, by the ids that the hook saw, and the vendor's own
+/// time of it.
+pub fn line(line: &[u8]) -> (Option<String>, Vec<Event>) {
+    let record: Value = serde_json::from_slice(line).unwrap_or_default();
+    let word = |at| text(&record, at).unwrap_or_default();
+    let event = match (word("/type"), word("/payload/type")) {
+        ("token_usage_record", _) => owned(&record, "/payload/response_id")
+            .map(|request| Event::ModelCall { request, figures: Some(figures(&record, "/payload/usage")) }),
+        (_, "item_completed") => result(&record),
+        (_, "function_call_output" | "custom_tool_call_output") if blocked(&record) > 0 => {
+            owned(&record, "/payload/call_id").map(|call_id| Event::Result {
+                call_id,
+                failed: true,
+                content: word("/payload/output").into(),
+                ran: false,
+                exit_code: None,
+                record: None,
+            })
+        }
+        _ => None,
+    };
+    (owned(&record, "/timestamp"), event.into_iter().collect())
+}
+
+fn result(record: &Value) -> Option<Event> {
+    let item = record.pointer("/payload/item")?;
+    let kind = text(item, "/type").filter(|kind| !NO_CALL.contains(kind))?;
+    let status = text(item, "/status");
+    let content = ["/aggregated_output", "/stdout", "/error/message", "/query"].iter().find_map(|at| text(item, at));
+    Some(Event::Result {
+        call_id: owned(item, "/id")?,
+        failed: status.is_some_and(|status| status != "completed"),
+        content: content.unwrap_or_default().into(),
+        ran: !matches!(status, Some("declined" | "blocked")),
+        exit_code: item.get("exit_code").and_then(Value::as_i64),
+        record: Some(Box::new(item.clone())),
+    })
+    .filter(|_| !kind.is_empty())
 }
 
 /// Whether the output of a call is what the vendor says of one that a hook blocked: all of it, or

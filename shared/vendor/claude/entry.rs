@@ -10,10 +10,6 @@ use crate::vendor::Registration;
 pub const EVENTS: [&str; 5] =
     ["PreToolUse", "PreSkillShellCommand", "UserPromptSubmit", "SessionStart", "SubagentStart"];
 
-/// Seconds that the vendor gives the hook, above the hook's own deadline. Without one it waits
-/// 600 and then runs the call.
-const TIMEOUT: u32 = 30;
-
 /// What ends the shell form: it blocks where the program is missing or dies.
 pub const SHELL_END: &str = " || exit 2";
 
@@ -40,6 +36,7 @@ struct Entry<'a> {
     command: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     args: Option<&'a [String]>,
+    /// Without one the vendor waits 600 seconds and then runs the call.
     timeout: u32,
     on_failure: &'a str,
 }
@@ -59,7 +56,7 @@ impl<'a> Line<'a> {
             r#type: "command",
             command: self.shell.as_deref().unwrap_or(&self.line.program),
             args: self.shell.is_none().then_some(&self.line.arguments),
-            timeout: TIMEOUT,
+            timeout: self.line.timeout(),
             on_failure: "block",
         };
         Group { matcher: "*", hooks: [entry] }

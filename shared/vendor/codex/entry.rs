@@ -22,12 +22,17 @@ pub const EVENTS: [(&str, &str); 5] = [
 /// since what is typed into one is seen by no hook.
 pub const FEATURES: [(&str, bool); 2] = [("hooks", true), ("unified_exec_tty", false)];
 
-/// Seconds that the vendor gives the entry, above those that `timeout` gives the hook, above the
-/// hook's own deadline: when the vendor's run out, the call runs.
-const TIMEOUT: u32 = 30;
+/// Seconds that the vendor gives an entry of a file, above those that `timeout` gives the hook,
+/// above the hook's own deadline: when the vendor's run out, the call runs.
+const TIMEOUT: u32 = Registration::PATIENCE + 10;
 
 const LIMITS: [&str; 2] = ["/usr/bin/timeout", "/bin/timeout"];
-const LIMIT_WORDS: &str = " -k 1 25 ";
+
+/// The words behind `timeout`, for a hook that may take so many seconds.
+fn limit_words(patience: u32) -> String {
+    format!(" -k 1 {} ", patience + 5)
+}
+
 const END: &str = " || { echo '(this call was not run)' >&2; exit 2; }";
 
 /// The command of an entry.
@@ -37,14 +42,15 @@ const END: &str = " || { echo '(this call was not run)' >&2; exit 2; }";
 /// may be lost.
 pub fn command(line: &Registration) -> String {
     let limit = LIMITS.into_iter().find(|path| Path::new(path).is_file());
-    let limit = limit.map(|path| format!("{path}{LIMIT_WORDS}")).unwrap_or_default();
+    let limit = limit.map(|path| format!("{path}{}", limit_words(line.patience))).unwrap_or_default();
     format!("{limit}{}{END}", line.shell_words())
 }
 
-/// What of a command is the hook's own words, if it is built as [`command`] builds it.
+/// What of a command is the hook's own words, if it is built as [`command`] builds it for a file.
 pub fn hook_words(command: &str) -> Option<&str> {
     let words = command.strip_suffix(END)?;
-    let limited = LIMITS.into_iter().find_map(|path| words.strip_prefix(path)?.strip_prefix(LIMIT_WORDS));
+    let limit = limit_words(Registration::PATIENCE);
+    let limited = LIMITS.into_iter().find_map(|path| words.strip_prefix(path)?.strip_prefix(&limit));
     Some(limited.unwrap_or(words))
 }
 
@@ -73,16 +79,16 @@ fn context_limit(event: &str) -> Option<u32> {
     (!matches!(event, "permission_request" | "PermissionRequest")).then_some(CONTEXT_TOKENS)
 }
 
+/// The hash by which Codex trusts an entry of ours in a file.
+pub fn trusted_hash(event: &str, command: &str) -> String {
+    hash(event, command, TIMEOUT)
+}
+
 /// The hash by which Codex trusts an entry of ours at this event: over compact JSON with sorted
 /// keys, the timeout as it will hold (release 0.171.0, compared with its own `hooks/list`).
-pub fn trusted_hash(event: &str, command: &str) -> String {
-    let handler = Handler {
-        additional_context_limit: context_limit(event),
-        r#async: false,
-        command,
-        timeout: TIMEOUT,
-        r#type: "command",
-    };
+fn hash(event: &str, command: &str, timeout: u32) -> String {
+    let handler =
+        Handler { additional_context_limit: context_limit(event), r#async: false, command, timeout, r#type: "command" };
     let identity = serde_json::to_vec(&Identity { event_name: event, hooks: [handler] }).unwrap_or_default();
     format!("sha256:{}", Digest::of(&identity))
 }
@@ -126,17 +132,17 @@ pub fn config(line: &Registration, config: &str) -> String {
 /// the guard stands on. Given so they win over a trusted project that says otherwise, and outlast
 /// any change of a file.
 pub fn session(line: &Registration) -> Vec<String> {
-    let command = command(line);
+    let (command, timeout) = (command(line), line.timeout());
     let mut values: Vec<String> = FEATURES.iter().map(|(key, on)| format!("features.{key}={on}")).collect();
     let mut state = Vec::new();
     for (event, trusted) in EVENTS {
         let limit = context_limit(trusted).map(|limit| format!("additionalContextLimit={limit},")).unwrap_or_default();
         values.push(format!(
-            "hooks.{event}=[{{hooks=[{{type=\"command\",timeout={TIMEOUT},{limit}command={}}}]}}]",
+            "hooks.{event}=[{{hooks=[{{type=\"command\",timeout={timeout},{limit}command={}}}]}}]",
             basic(&command)
         ));
         let key = basic(&trust_key("/<session-flags>/config.toml", trusted, 0, 0));
-        state.push(format!("{key}={{trusted_hash=\"{}\"}}", trusted_hash(trusted, &command)));
+        state.push(format!("{key}={{trusted_hash=\"{}\"}}", hash(trusted, &command, timeout)));
     }
     values.push(format!("hooks.state={{{}}}", state.join(",")));
     values

@@ -1,0 +1,404 @@
+//! A turn as it goes: the vendor's stream, the hooks' decisions, Codex's rollout and the embedder,
+//! joined to one row.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::embedder::{Asked, Told};
+use super::follow::Follow;
+use super::lines::{Call, Item, Lines};
+use super::outcome::{NOT_OFFERED, WITHHELD};
+use super::{Decided, Embedder, Event, Judgement, Kind, Outside, Party, Reader, Stopped, Turn, rollout};
+use crate::frame::{Operation, write_operation};
+use crate::host::{Knock, Outlet};
+use crate::json::{Layout, Writer};
+use crate::line::MAX_LINE;
+use crate::seal::Digest;
+
+/// How often the hooks' decisions are looked for while there is somebody to tell.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How often Codex's rollout is looked for until it is there.
+const SEARCH: Duration = Duration::from_millis(500);
+
+/// A call, and what of it has been told.
+#[derive(Debug, Default)]
+struct Known {
+    call: Call,
+    requested: bool,
+    asked: Option<Instant>,
+    decided: bool,
+    over: bool,
+}
+
+/// Where lines go while the turn runs.
+pub struct Telling {
+    /// The form they have.
+    pub lines: Box<dyn Lines>,
+    /// Where they are put.
+    pub outlet: Outlet,
+}
+
+/// A turn that runs.
+pub struct Course<'a> {
+    kind: Kind,
+    reader: Reader,
+    /// What it has come to so far.
+    pub turn: Turn,
+    show: &'a dyn Fn(&Event),
+    telling: Option<Telling>,
+    embedder: Option<Embedder>,
+    audit: Follow,
+    judgements: Vec<Judgement>,
+    home: PathBuf,
+    rollout: Option<Follow>,
+    searched: Option<Instant>,
+    calls: HashMap<String, Known>,
+    order: Vec<String>,
+    line: u64,
+    fault: Option<String>,
+}
+
+impl<'a> Course<'a> {
+    /// Before its first line. `audit` is where the hooks' lines are, from this byte on; `home` the
+    /// folder in which the vendor keeps its records.
+    pub fn new(kind: Kind, audit: (PathBuf, u64), home: PathBuf, show: &'a dyn Fn(&Event)) -> Course<'a> {
+        Course {
+            kind,
+            reader: Reader::new(kind),
+            turn: Turn::default(),
+            show,
+            telling: None,
+            embedder: None,
+            audit: Follow::new(audit.0, audit.1),
+            judgements: Vec::new(),
+            home,
+            rollout: None,
+            searched: None,
+            calls: HashMap::new(),
+            order: Vec::new(),
+            line: 0,
+            fault: None,
+        }
+    }
+
+    /// Tell it in lines as it goes.
+    pub fn telling(self, telling: Option<Telling>) -> Course<'a> {
+        Course { telling, ..self }
+    }
+
+    /// Put calls to an embedder.
+    pub fn asking(self, embedder: Option<Embedder>) -> Course<'a> {
+        Course { embedder, ..self }
+    }
+
+    /// Say something before or between the vendor's own lines.
+    pub fn warn(&mut self, code: &str, message: &str) {
+        self.tell(None, &Item::Warning { code, message });
+    }
+
+    /// What is left when the process has ended: the decisions that were not read yet, and the calls
+    /// that nothing more was heard of.
+    ///
+    /// # Errors
+    /// The audit cannot be read.
+    pub fn settle(&mut self) -> Result<&[Judgement], String> {
+        self.searched = None;
+        self.look();
+        let session = self.turn.session.clone();
+        if let (Kind::Codex, Some(session), true) = (self.kind, &session, self.telling.is_some()) {
+            let own = rollout::file(&self.home, session);
+            for file in rollout::files(&self.home, session).into_iter().filter(|file| Some(file) != own.as_ref()) {
+                self.follow_rollout(&mut Follow::new(file, 0));
+            }
+        }
+        for id in std::mem::take(&mut self.order) {
+            self.request(&id, None, "none");
+        }
+        match self.fault.take() {
+            Some(fault) => Err(fault),
+            None => Ok(&self.judgements),
+        }
+    }
+
+    /// The last lines, and all of them written.
+    ///
+    /// # Errors
+    /// Why they could not be; `None` where no lines are told.
+    pub fn end(&mut self, end: impl FnOnce(&Turn, &mut dyn Lines) -> String) -> Option<Result<(), String>> {
+        let mut telling = self.telling.take()?;
+        let last = end(&self.turn, &mut *telling.lines);
+        telling.outlet.put(last);
+        Some(telling.outlet.finish())
+    }
+
+    fn tell(&mut self, at: Option<&str>, item: &Item<'_>) {
+        if let Some(Telling { lines, outlet }) = &mut self.telling {
+            let line = lines.tell(at, item);
+            if !line.is_empty() {
+                outlet.put(line);
+            }
+        }
+    }
+
+    /// The call of this id, made known where it is not.
+    fn known(&mut self, id: &str) -> &mut Known {
+        if !self.calls.contains_key(id) {
+            self.order.push(id.into());
+        }
+        self.calls
+            .entry(id.into())
+            .or_insert_with(|| Known { call: Call { id: id.into(), ..Call::default() }, ..Known::default() })
+    }
+
+    /// Tell that a call is asked for, once.
+    fn request(&mut self, id: &str, waits: Option<u64>, seam: &str) {
+        let known = self.known(id);
+        if std::mem::replace(&mut known.requested, true) {
+            return;
+        }
+        let call = known.call.clone();
+        self.tell(None, &Item::Requested { call: &call, waits, seam });
+    }
+
+    fn asked(&mut self, asked: Asked, waits: u64) {
+        let known = self.known(&asked.call_id);
+        known.asked = Some(Instant::now());
+        known.call = Call {
+            id: asked.call_id.clone(),
+            tool: asked.name,
+            input: Some(asked.input),
+            operations: asked.operations,
+            subjects: asked.subjects,
+            nested: known.call.nested || asked.agent_id.is_some(),
+            agent: asked.agent_id,
+            cwd: asked.cwd,
+        };
+        self.request(&asked.call_id, Some(waits), "hook");
+    }
+
+    /// Read what is new in the audit, and in Codex's rollout.
+    fn look(&mut self) {
+        match self.audit.lines() {
+            Ok(lines) => {
+                for judgement in lines.iter().filter_map(|line| Judgement::read(line)) {
+                    if judgement.of(self.turn.session.as_deref()) {
+                        self.judged(&judgement);
+                        self.judgements.push(judgement);
+                    }
+                }
+            }
+            Err(error) => self.fault = Some(crate::host::words(error)),
+        }
+        if let (Kind::Codex, Some(session), true) = (self.kind, &self.turn.session, self.telling.is_some()) {
+            let now = Instant::now();
+            let own = || match self.searched.replace(now) {
+                // a person's folder holds thousands of them
+                Some(before) if now.duration_since(before) < SEARCH => None,
+                _ => rollout::file(&self.home, session).map(|file| Follow::new(file, 0)),
+            };
+            if let Some(mut follow) = self.rollout.take().or_else(own) {
+                self.follow_rollout(&mut follow);
+                self.rollout = Some(follow);
+            }
+        }
+    }
+
+    fn follow_rollout(&mut self, follow: &mut Follow) {
+        // one that cannot be read makes the turn unenforced, at its end
+        for line in follow.lines().unwrap_or_default() {
+            let (at, events) = rollout::line(&line);
+            for event in events {
+                self.event(at.as_deref(), event, &[], "rollout");
+            }
+        }
+    }
+
+    fn judged(&mut self, judgement: &Judgement) {
+        let Some(id) = &judgement.call_id else {
+            if judgement.denies() {
+                let what = judgement.tool.as_deref().or(judgement.event.as_deref()).unwrap_or("an event");
+                let message = format!("{what}: {}", judgement.reason().unwrap_or_default());
+                self.tell(judgement.at.as_deref(), &Item::Warning { code: "hook-refused", message: &message });
+            }
+            return;
+        };
+        let known = self.known(id);
+        if known.decided {
+            return;
+        }
+        known.decided = true;
+        let call = &mut known.call;
+        call.nested |= judgement.agent_id.is_some();
+        call.agent = judgement.agent_id.clone().or(call.agent.take());
+        if call.tool.is_empty() {
+            call.tool = judgement.tool.clone().unwrap_or_default();
+        }
+        call.input = judgement.input.clone().or(call.input.take());
+        call.operations = call.operations.take().or_else(|| operations(&judgement.operations));
+        let latency = known.asked.map_or(judgement.micros / 1000, |asked| millis(asked.elapsed()));
+        self.request(id, None, &judgement.seam);
+        let call = self.known(id).call.clone();
+        self.tell(None, &Item::Decided { call: &call, judgement, latency: Some(latency) });
+    }
+
+    /// One event of the vendor's. `line` is the record that it came from.
+    fn event(&mut self, at: Option<&str>, event: Event, line: &[u8], source: &str) {
+        match &event {
+            Event::Started { session, model, facts } => {
+                self.tell(at, &Item::Started { session: session.as_deref(), model: model.as_deref(), facts })
+            }
+            Event::Text { text, request } => self.tell(at, &Item::Text { text, request: request.as_deref() }),
+            Event::Thinking { text, request } => self.tell(at, &Item::Thinking { text, request: request.as_deref() }),
+            Event::ModelCall { request, figures: Some(figures) } => {
+                self.tell(at, &Item::ModelCall { request, figures });
+            }
+            Event::Notice { code, text } => self.tell(at, &Item::Warning { code, message: text }),
+            Event::HookFailed { hook, why } => {
+                let message = format!("{hook}: {why}");
+                self.tell(at, &Item::Warning { code: "hook-failed", message: &message });
+            }
+            Event::RateLimit { info } => self.tell(at, &Item::RateLimit(info)),
+            Event::Unauthorized { text } => {
+                let line = self.line;
+                self.tell(at, &Item::Unauthorized { detail: text, line });
+            }
+            Event::Opaque { kind, subtype } if self.telling.is_some() => {
+                let (digest, number) = (Digest::of(line), self.line);
+                let digest = digest.as_str();
+                self.tell(at, &Item::Opaque { kind, subtype: subtype.as_deref(), digest, line: number });
+            }
+            Event::Requested { call_id, tool, input, nested } => {
+                let known = self.known(call_id);
+                known.call.nested |= *nested;
+                if known.call.tool.is_empty() {
+                    known.call.tool.clone_from(tool);
+                }
+                known.call.input = known.call.input.take().or_else(|| raw(input));
+            }
+            Event::Result { call_id, .. } => self.result(at, call_id, &event, source),
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, at: Option<&str>, id: &str, event: &Event, source: &str) {
+        let Event::Result { failed, ran, content, exit_code, record, .. } = event else { return };
+        let known = self.known(id);
+        if std::mem::replace(&mut known.over, true) {
+            return;
+        }
+        if known.call.tool.is_empty() {
+            let kind = record.as_ref().and_then(|record| record.get("type")).and_then(Value::as_str);
+            known.call.tool = kind.unwrap_or("a tool").into();
+        }
+        if !ran && !known.decided && content.contains(NOT_OFFERED) {
+            self.judged(&Judgement {
+                call_id: Some(id.into()),
+                decision: Decided { decision: "deny".into(), reason: Some(WITHHELD.into()), input: None },
+                decided_by: "frame".into(),
+                seam: "registration".into(),
+                ..Judgement::default()
+            });
+        }
+        self.request(id, None, "none");
+        let call = self.known(id).call.clone();
+        let (record, exit_code) = (record.as_deref(), *exit_code);
+        self.tell(at, &Item::Result { call: &call, failed: *failed, content, exit_code, record, source });
+    }
+
+    fn told(&mut self, told: Vec<Told>) {
+        for told in told {
+            match told {
+                Told::Requested(asked, waits) => self.asked(*asked, waits),
+                Told::Answered { id, outcome } => {
+                    let outcome = outcome.as_ref().map(|()| ()).map_err(|(code, why)| (*code, why.as_str()));
+                    self.tell(None, &Item::Answered { id: &id, outcome });
+                }
+                Told::Warning { code, message } => self.tell(None, &Item::Warning { code, message: &message }),
+            }
+        }
+    }
+}
+
+impl Party for Course<'_> {
+    fn line(&mut self, line: &[u8]) -> Option<Stopped> {
+        self.line += 1;
+        if self.telling.is_some() {
+            // what the vendor says of a call, it says after the hook's word
+            self.look();
+        }
+        let (at, events) = self.reader.line(line);
+        for event in events {
+            (self.show)(&event);
+            let elsewhere = matches!(event, Event::Requested { .. } | Event::Result { .. });
+            // Codex's stream has no ids that its hook saw; its rollout has
+            if self.telling.is_some() && !(elsewhere && self.kind == Kind::Codex) {
+                self.event(at.as_deref(), event.clone(), line, "stream");
+            }
+            self.turn.hear(event);
+        }
+        None
+    }
+
+    fn outside(&mut self, outside: Outside) -> Option<Stopped> {
+        if matches!(outside, Outside::Unread) {
+            return Some(Stopped::Unread);
+        }
+        let now = Instant::now();
+        let embedder = self.embedder.as_mut()?;
+        let (told, stopped) = match outside {
+            Outside::Command(line) => embedder.line(&line, now),
+            Outside::TooLong => (vec![Embedder::too_long(MAX_LINE)], None),
+            Outside::Gone => embedder.gone(),
+            Outside::Hook(Knock::Asked { number, line, answer }) => (embedder.asked(number, &line, answer, now), None),
+            Outside::Hook(Knock::Left { number }) => {
+                embedder.left(number);
+                (Vec::new(), None)
+            }
+            Outside::Unread => (Vec::new(), Some(Stopped::Unread)),
+        };
+        self.told(told);
+        stopped
+    }
+
+    fn wake(&mut self) {
+        if let Some(embedder) = &mut self.embedder {
+            embedder.run_out(Instant::now());
+        }
+        if self.telling.is_some() {
+            self.look();
+        }
+    }
+
+    fn pause(&self) -> Option<Duration> {
+        // the glance is short beside every deadline, so it sees to them as well
+        self.telling.is_some().then_some(GLANCE)
+    }
+
+    fn over(&mut self) {
+        let told = self.embedder.as_mut().map(Embedder::over);
+        self.told(told.unwrap_or_default());
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn raw(value: &Value) -> Option<Box<RawValue>> {
+    to_raw_value(value).ok()
+}
+
+/// Operations in words, as a frame has them.
+fn operations(words: &[String]) -> Option<Box<RawValue>> {
+    let mut out = Writer::new(Layout::Canonical);
+    out.array();
+    let word = |word: &String| Operation::from_word(&word.replacen("mcp.call ", "mcp.call:", 1));
+    words.iter().filter_map(word).for_each(|one| write_operation(&one, &mut out));
+    out.end_array();
+    (!words.is_empty()).then(|| RawValue::from_string(out.finish()).ok()).flatten()
+}

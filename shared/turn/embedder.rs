@@ -1,0 +1,312 @@
+//! The embedder's side of a run: calls that wait for its word, and what its commands come to.
+//!
+//! Nothing here reads or writes: what comes in is handed over, what is to be told comes back, in
+//! order.
+
+use std::collections::HashMap;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::control::{Code, unsupported};
+use super::{Kind, Stopped};
+use crate::json::{Layout, Writer};
+use crate::line::{COMMAND, Carried, Command, DECIDE, Malformed, Order, Word, one_line};
+use crate::seal;
+use crate::vendor::{Input, Payload, Vendor, claude::Claude, codex::Codex};
+
+/// A call that the hook asks about, as its line has it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Asked {
+    /// The vendor's id of the call.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// Its input.
+    pub input: Box<RawValue>,
+    /// The operations it needs.
+    pub operations: Option<Box<RawValue>>,
+    /// The paths it is about.
+    pub subjects: Option<Box<RawValue>>,
+    /// The sub-agent, on its calls.
+    pub agent_id: Option<String>,
+    /// The folder that relative paths are relative to.
+    pub cwd: Option<String>,
+}
+
+/// What is to be told, in the order in which it came about.
+#[derive(Debug)]
+pub enum Told {
+    /// A call waits for a decision, for so many milliseconds.
+    Requested(Box<Asked>, u64),
+    /// A command was answered.
+    Answered {
+        /// The command's id, or `-`.
+        id: String,
+        /// What came of it.
+        outcome: Result<(), (Code, String)>,
+    },
+    /// A warning.
+    Warning {
+        /// What kind.
+        code: &'static str,
+        /// What.
+        message: String,
+    },
+}
+
+/// What becomes of the turn when the embedder is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnEof {
+    /// It goes on, every call denied.
+    Deny,
+    /// It is stopped.
+    Interrupt,
+}
+
+/// One call.
+#[derive(Debug)]
+struct Call {
+    tool: String,
+    input: String,
+    waits: Option<Waiting>,
+}
+
+/// A call that waits.
+#[derive(Debug)]
+struct Waiting {
+    number: u64,
+    due: Instant,
+    answer: Sender<String>,
+}
+
+/// The embedder, and the calls that were put to it.
+#[derive(Debug)]
+pub struct Embedder {
+    kind: Kind,
+    patience: Duration,
+    on_eof: OnEof,
+    calls: HashMap<String, Call>,
+    /// Why nobody is asked any more.
+    silent: Option<&'static str>,
+}
+
+impl Embedder {
+    /// One that has so long for each call.
+    pub fn new(kind: Kind, patience: Duration, on_eof: OnEof) -> Embedder {
+        Embedder { kind, patience, on_eof, calls: HashMap::new(), silent: None }
+    }
+
+    /// When the next call has waited long enough.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.calls.values().filter_map(|call| call.waits.as_ref()).map(|waiting| waiting.due).min()
+    }
+
+    /// Deny what has waited long enough.
+    pub fn run_out(&mut self, now: Instant) {
+        let patience = self.patience.as_secs();
+        for (id, call) in &mut self.calls {
+            if let Some(waiting) = call.waits.take_if(|waiting| waiting.due <= now) {
+                let why = format!("nobody decided about it in {patience} seconds");
+                let _ = waiting.answer.send(decision(id, &Word::Deny(why), Some("deadline")));
+            }
+        }
+    }
+
+    /// A hook asks about a call.
+    pub fn asked(&mut self, number: u64, line: &[u8], answer: Sender<String>, now: Instant) -> Vec<Told> {
+        // one that does not read is not our hook's, and hears nothing, which denies
+        let Ok(asked) = serde_json::from_slice::<Asked>(line) else { return Vec::new() };
+        let deny = |why: &str| {
+            let _ = answer.send(decision(&asked.call_id, &Word::Deny(why.into()), Some("adapter")));
+        };
+        if let Some(before) = self.calls.get(&asked.call_id) {
+            let same = before.tool == asked.name && before.input == asked.input.get();
+            if same {
+                deny("it was put to the embedder before, and no decision is used twice");
+                return Vec::new();
+            }
+            deny("REQUEST_MUTATED: a call of this id was put to the embedder before, with another tool or input");
+            let message = format!("the call {} came again with another tool or input, and was denied", asked.call_id);
+            return vec![Told::Warning { code: "REQUEST_MUTATED", message }];
+        }
+        let mut call = Call { tool: asked.name.clone(), input: asked.input.get().into(), waits: None };
+        let told = match self.silent {
+            Some(why) => {
+                deny(why);
+                Vec::new()
+            }
+            None => {
+                call.waits = Some(Waiting { number, due: now + self.patience, answer });
+                let left = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
+                vec![Told::Requested(Box::new(asked.clone()), left)]
+            }
+        };
+        self.calls.insert(asked.call_id, call);
+        told
+    }
+
+    /// A hook that waited is gone.
+    pub fn left(&mut self, number: u64) {
+        for call in self.calls.values_mut() {
+            call.waits.take_if(|waiting| waiting.number == number);
+        }
+    }
+
+    /// Deny every call that waits.
+    fn abandon(&mut self, why: &'static str) -> Vec<Told> {
+        self.silent.get_or_insert(why);
+        let mut told = Vec::new();
+        for (id, call) in &mut self.calls {
+            if let Some(waiting) = call.waits.take() {
+                let _ = waiting.answer.send(decision(id, &Word::Deny(why.into()), Some("adapter")));
+                let message = format!("the call {id} ({}) waited for a decision, and was denied: {why}", call.tool);
+                told.push(Told::Warning { code: "PENDING_CALL_ABANDONED", message });
+            }
+        }
+        told
+    }
+
+    /// The embedder says no more.
+    pub fn gone(&mut self) -> (Vec<Told>, Option<Stopped>) {
+        let told = self.abandon("the embedder is gone, so nobody can decide about it");
+        (told, (self.on_eof == OnEof::Interrupt).then_some(Stopped::Gone))
+    }
+
+    /// The turn is over: no call waits any more.
+    pub fn over(&mut self) -> Vec<Told> {
+        self.abandon("the turn is over")
+    }
+
+    /// A line that was too long to be kept.
+    pub fn too_long(limit: usize) -> Told {
+        let why = format!("the line holds more than {limit} bytes, and was passed over");
+        Told::Answered { id: "-".into(), outcome: Err((Code::Malformed, why)) }
+    }
+
+    /// A line of the embedder's: what is to be told, and whether the turn is to stop.
+    pub fn line(&mut self, line: &[u8], now: Instant) -> (Vec<Told>, Option<Stopped>) {
+        if line.trim_ascii().is_empty() {
+            return (Vec::new(), None);
+        }
+        self.run_out(now);
+        let (id, outcome) = match Command::read(line) {
+            Ok(Command { id, order }) => (id, self.apply(order)),
+            Err(Malformed { id, why }) => (id.unwrap_or_else(|| "-".into()), Err((Code::Malformed, why))),
+        };
+        match outcome {
+            Ok((mut told, stopped)) => {
+                told.push(Told::Answered { id, outcome: Ok(()) });
+                (told, stopped)
+            }
+            Err(refused) => (vec![Told::Answered { id, outcome: Err(refused) }], None),
+        }
+    }
+
+    /// What is wrong with a command comes before whether it could be honoured.
+    fn apply(&mut self, order: Order<'_>) -> Result<(Vec<Told>, Option<Stopped>), (Code, String)> {
+        let other = match order {
+            Order::Decide { call_id, word, .. } => return self.decide(&call_id, word).map(|()| (Vec::new(), None)),
+            Order::Other(other) => other,
+        };
+        let malformed = |why| (Code::Malformed, why);
+        let reason = match other.carried().map_err(malformed)? {
+            Carried::Words(words) => words,
+            Carried::Frame(frame) => {
+                framed(frame).map_err(|why| malformed(format!("malformed {}: {why}", other.name)))?;
+                String::new()
+            }
+        };
+        if let Some(why) = unsupported(self.kind, other.name) {
+            return Err((Code::UnsupportedControl, format!("{} {why}", other.name)));
+        }
+        if self.silent.is_some() {
+            return Err((Code::TooLate, format!("{}: the turn is over", other.name)));
+        }
+        let told = self.abandon(OVER);
+        Ok((told, Some(Stopped::Command { halt: other.name == "halt", reason })))
+    }
+
+    fn decide(&mut self, call_id: &str, word: Word<'_>) -> Result<(), (Code, String)> {
+        let Some(call) = self.calls.get_mut(call_id) else {
+            return Err((Code::UnknownCall, format!("no call {call_id:?} was put to the embedder in this run")));
+        };
+        let Some(waiting) = &call.waits else {
+            let why = format!("the call {call_id:?} does not wait any more: it is decided, or nobody is left who asks");
+            return Err((Code::TooLate, why));
+        };
+        if let Word::Replace(input) = word {
+            let refused = match self.kind {
+                Kind::Claude => undeliverable::<Claude>(&call.tool, input),
+                Kind::Codex => undeliverable::<Codex>(&call.tool, input),
+            };
+            if let Some(why) = refused {
+                return Err((
+                    Code::UnsupportedControl,
+                    format!("{DECIDE} replace: {} {why}; it still waits", call.tool),
+                ));
+            }
+        }
+        let sent = waiting.answer.send(decision(call_id, &word, None));
+        call.waits = None;
+        sent.map_err(|_| (Code::TooLate, format!("the call {call_id:?} does not wait any more: whoever asked is gone")))
+    }
+}
+
+/// Why nobody is asked once the embedder has stopped the turn.
+const OVER: &str = "the embedder stopped the turn";
+
+/// Why a frame is none, if it is none. It comes bare, its tag may be left out.
+fn framed(raw: &str) -> Result<(), String> {
+    let tag = crate::frame::FORMAT;
+    let tagged =
+        serde_json::from_str::<HashMap<String, &RawValue>>(raw).is_ok_and(|members| members.contains_key("format"));
+    let members = raw.trim_start().strip_prefix('{').unwrap_or_default();
+    let comma = if members.trim_start().starts_with('}') { "" } else { "," };
+    let document = if tagged { raw.to_string() } else { format!("{{\"format\":\"{tag}\"{comma}{members}") };
+    seal::verify(document.as_bytes(), None).map(drop).map_err(|refusal| format!("{}: {refusal}", refusal.name()))
+}
+
+/// Why the vendor would not run this tool with this input, if it would not.
+fn undeliverable<V: Vendor>(tool: &str, input: &str) -> Option<String> {
+    match Input::read(input) {
+        Ok(input) if input.is_object() => {
+            V::refuses_replace("PreToolUse", &Payload { input, ..Payload::default() }, tool)
+        }
+        Ok(_) => Some("is given an input that is not an object".into()),
+        Err(fault) => Some(format!("is given an input that is no JSON ({fault})")),
+    }
+}
+
+/// The line that a hook is answered with.
+fn decision(call_id: &str, word: &Word<'_>, by: Option<&str>) -> String {
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    out.member("format", COMMAND);
+    out.member("id", "1");
+    out.member("command", DECIDE);
+    out.member("call_id", call_id);
+    out.key("decision");
+    out.object();
+    match word {
+        Word::Allow => out.member("decision", "allow"),
+        Word::Abstain => out.member("decision", "abstain"),
+        Word::Deny(reason) => {
+            out.member("decision", "deny");
+            out.member("reason", reason);
+        }
+        Word::Replace(input) => {
+            out.member("decision", "replace");
+            out.key("input");
+            out.raw(input);
+        }
+    }
+    out.end_object();
+    if let Some(by) = by {
+        out.member("decided_by", by);
+    }
+    out.end_object();
+    one_line(&out.finish())
+}
