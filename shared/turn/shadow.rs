@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::Kind;
+use crate::setup::report::Loss;
+use crate::setup::tree::Node;
+use crate::setup::{claude, codex};
 
 /// Layers above the launch that take the guard away, or put another's hook beside it. `root` is
 /// the root of the file system.
@@ -13,60 +14,36 @@ use super::Kind;
 /// Both vendors read them whatever the command line says, so a run is refused here: of two
 /// replaced inputs one wins, and it was not judged.
 pub fn layers(kind: Kind, root: &Path) -> Result<(), String> {
+    let etc = root.join("etc");
     match kind {
-        Kind::Claude => managed(root),
-        Kind::Codex => system(root),
+        Kind::Claude => claude::machine(&etc).iter().try_for_each(|layer| {
+            let losses = layer.losses(claude::Role::Flag);
+            harmless_layer(&layer.file, layer.broken.as_deref(), &losses, layer.root.as_ref())
+        }),
+        Kind::Codex => codex::machine(&etc).iter().try_for_each(|layer| {
+            let why = layer.broken.clone().or_else(|| layer.stops());
+            harmless_layer(&layer.file, why.as_deref(), &layer.losses(), layer.root.as_ref())
+        }),
     }
 }
 
-fn managed(root: &Path) -> Result<(), String> {
-    let folder = root.join("etc/claude-code");
-    let mut files = vec![folder.join("managed-settings.json")];
-    files
-        .extend(std::fs::read_dir(folder.join("managed-settings.d")).into_iter().flatten().flatten().map(|e| e.path()));
-    for file in files.iter().filter(|file| file.exists()) {
-        let shown = file.display();
-        let settings: Value =
-            std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).ok_or_else(|| {
-                format!("SHADOWED: {shown}: managed settings that cannot be read, so not known to be harmless")
-            })?;
-        let on = |key| settings.get(key).and_then(Value::as_bool) == Some(true);
-        let hooks = settings.get("hooks").and_then(Value::as_object).is_some_and(|hooks| !hooks.is_empty());
-        for (there, key, why) in [
-            (on("disableAllHooks"), "disableAllHooks", "no hook would run"),
-            (on("allowManagedHooksOnly"), "allowManagedHooksOnly", "the hook of this run would not run"),
-            (hooks, "hooks", "another hook's replaced input would run without being judged"),
-        ] {
-            if there {
-                return Err(format!("SHADOWED: {shown} has {key}: {why}; take it out, or run where it is not"));
-            }
-        }
+fn harmless_layer(file: &Path, broken: Option<&str>, losses: &[Loss], root: Option<&Node>) -> Result<(), String> {
+    let shown = file.display();
+    if let Some(why) = broken {
+        return Err(format!("SHADOWED: {shown}: it cannot be read, so it is not known to be harmless: {why}"));
     }
-    Ok(())
-}
-
-/// Line by line: what is looked for is a word, and to take too much for it only refuses a run.
-fn system(root: &Path) -> Result<(), String> {
-    for name in ["requirements.toml", "config.toml", "managed_config.toml", "hooks.json"] {
-        let file = root.join("etc/codex").join(name);
-        let Ok(text) = std::fs::read_to_string(&file) else {
-            if file.exists() {
-                return Err(format!("SHADOWED: {}: cannot be read, so not known to be harmless", file.display()));
-            }
-            continue;
-        };
-        let guilty =
-            |line: &&str| !line.trim_start().starts_with('#') && (line.contains("hooks") || line.contains("tty"));
-        if let Some(line) = text.lines().find(guilty) {
-            return Err(format!(
-                "SHADOWED: {} has a word about hooks ({}): this run's hook would not be alone, or not run; take it out, \
-                 or run where it is not",
-                file.display(),
-                line.trim().chars().take(60).collect::<String>()
-            ));
-        }
+    if let Some(loss) = losses.first() {
+        return Err(format!("SHADOWED: {}, or run where it is not", loss.line()));
     }
-    Ok(())
+    let hooks = root.and_then(|root| root.get("hooks")).map(Node::members).unwrap_or_default();
+    match hooks.iter().find(|event| event.key != "state") {
+        None => Ok(()),
+        Some(event) => Err(format!(
+            "SHADOWED: {shown}: hooks.{}: an input that another hook replaces would run without being judged; take it \
+             out, or run where it is not",
+            event.key
+        )),
+    }
 }
 
 /// An option of a vendor that may be passed on: it takes nothing from the seam.
@@ -258,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_above_that_speaks_of_hooks_refuses_the_run() {
+    fn a_layer_above_that_takes_from_the_hook_refuses_the_run() {
         let root = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = root.path().join(name);
@@ -276,6 +253,17 @@ mod tests {
             assert!(layers(Kind::Claude, root.path()).unwrap_err().starts_with("SHADOWED: "), "{settings}");
         }
         write("etc/codex/requirements.toml", "[features]\nhooks = false\n");
-        assert!(layers(Kind::Codex, root.path()).unwrap_err().contains("hooks = false"));
+        assert!(layers(Kind::Codex, root.path()).unwrap_err().contains("requirements.toml: features.hooks switches"));
+        for (name, text) in [
+            ("config.toml", "[[hooks.Stop]]\n"),
+            ("managed_config.toml", "hooks = 1 2\n"),
+            ("config.toml", "[features]\nunified_exec_tty = true\n"),
+            ("hooks.json", "{\"hooks\":{\"PreToolUse\":[]}}"),
+            ("requirements.toml", "allow_managed_hooks_only = true\n"),
+        ] {
+            std::fs::remove_dir_all(root.path().join("etc/codex")).unwrap();
+            write(&format!("etc/codex/{name}"), text);
+            assert!(layers(Kind::Codex, root.path()).unwrap_err().starts_with("SHADOWED: "), "{name} {text}");
+        }
     }
 }

@@ -80,16 +80,22 @@ impl Layers {
         files.push((Role::Project, self.project.join(".claude/settings.json")));
         files.push((Role::Local, self.project.join(".claude/settings.local.json")));
         files.extend(self.flag.clone().map(|file| (Role::Flag, file)));
-        let managed = self.etc.join("claude-code");
-        files.push((Role::Managed, managed.join("managed-settings.json")));
-        let mut more: Vec<PathBuf> = std::fs::read_dir(managed.join("managed-settings.d"))
-            .map(|found| found.flatten().map(|entry| entry.path()).collect())
-            .unwrap_or_default();
-        more.retain(|file| file.extension().is_some_and(|end| end == "json"));
-        more.sort();
-        files.extend(more.into_iter().map(|file| (Role::Managed, file)));
-        files.into_iter().map(|(role, file)| Layer::read(role, file)).collect()
+        let mut layers: Vec<Layer> = files.into_iter().map(|(role, file)| Layer::read(role, file)).collect();
+        layers.extend(machine(&self.etc));
+        layers
     }
+}
+
+/// Read the machine's own, which hold whatever a session is started with.
+pub fn machine(etc: &Path) -> Vec<Layer> {
+    let managed = etc.join("claude-code");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(managed.join("managed-settings.d"))
+        .map(|found| found.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default();
+    files.retain(|file| file.extension().is_some_and(|end| end == "json"));
+    files.sort();
+    files.insert(0, managed.join("managed-settings.json"));
+    files.into_iter().map(|file| Layer::read(Role::Managed, file)).collect()
 }
 
 impl Layer {

@@ -5,7 +5,7 @@ mod layers;
 mod splice;
 
 pub use fault::{losses, misspelled, unreadable};
-pub use layers::{Layer, Layers, Role, text_of, user_folder};
+pub use layers::{Layer, Layers, Role, machine, text_of, user_folder};
 pub use splice::{blank, taken_out, with_entries};
 
 use super::terms::{Terms, names, unquoted};

@@ -85,7 +85,8 @@ impl Layers {
     /// Read them all.
     pub fn read(&self) -> Vec<Layer> {
         let etc = self.etc.join("codex");
-        let mut files = vec![(Role::System, etc.join("config.toml")), (Role::Hooks, etc.join("hooks.json"))];
+        let [system, hooks, managed, requirements] = machine_files(&etc);
+        let mut files = vec![system, hooks];
         files.push((Role::User, self.home.join("config.toml")));
         files.push((Role::Hooks, self.home.join("hooks.json")));
         files.extend(self.profiles().into_iter().map(|file| (Role::Profile, file)));
@@ -93,8 +94,7 @@ impl Layers {
             files.push((Role::Project, folder.join(".codex/config.toml")));
             files.push((Role::Hooks, folder.join(".codex/hooks.json")));
         }
-        files.push((Role::Managed, etc.join("managed_config.toml")));
-        files.push((Role::Requirements, etc.join("requirements.toml")));
+        files.extend([managed, requirements]);
         files.into_iter().map(|(role, file)| Layer::read(role, file)).collect()
     }
 
@@ -129,6 +129,20 @@ impl Layers {
         let folder = file.parent().and_then(Path::parent);
         folder.is_some_and(trusts) || self.project_folders().first().is_some_and(|root| trusts(root))
     }
+}
+
+fn machine_files(etc: &Path) -> [(Role, PathBuf); 4] {
+    [
+        (Role::System, etc.join("config.toml")),
+        (Role::Hooks, etc.join("hooks.json")),
+        (Role::Managed, etc.join("managed_config.toml")),
+        (Role::Requirements, etc.join("requirements.toml")),
+    ]
+}
+
+/// Read the machine's own, which are read whatever a session is started with.
+pub fn machine(etc: &Path) -> Vec<Layer> {
+    machine_files(&etc.join("codex")).map(|(role, file)| Layer::read(role, file)).into()
 }
 
 impl Layer {

@@ -5,7 +5,7 @@ mod layers;
 mod read;
 mod splice;
 
-pub use layers::{Layer, Layers, Role, features_lost, home};
+pub use layers::{Layer, Layers, Role, features_lost, home, machine};
 pub use read::{Config, parse};
 pub use splice::{taken_out, with_entries};
 
