@@ -315,7 +315,7 @@ impl<'a> Course<'a> {
             match told {
                 Told::Requested(asked, waits) => self.asked(*asked, waits),
                 Told::Answered { id, outcome } => {
-                    let outcome = outcome.as_ref().map(|()| ()).map_err(|(code, why)| (*code, why.as_str()));
+                    let outcome = outcome.as_ref().copied().map_err(|(code, why)| (*code, why.as_str()));
                     self.tell(None, &Item::Answered { id: &id, outcome });
                 }
                 Told::Warning { code, message } => self.tell(None, &Item::Warning { code, message: &message }),
