@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -388,8 +389,20 @@ fn absolute(path: &Path) -> Result<PathBuf, Stop> {
 }
 
 fn decider(value: &OsString) -> Result<String, Stop> {
-    Decider::parse(value).map_err(|why| Stop::usage(format!("--decider is {value:?}: {why}")))?;
-    text(value.clone(), "--decider")
+    let decider = Decider::parse(value).map_err(|why| Stop::usage(format!("--decider is {value:?}: {why}")))?;
+    let found = std::fs::metadata(decider.path())
+        .map_err(|error| Stop::failed(format!("--decider {}: {}", decider.path().display(), words(error))))?;
+    let wanted = match &decider {
+        Decider::Program(_) if !found.is_file() || found.permissions().mode() & 0o111 == 0 => {
+            "a program that can be started"
+        }
+        Decider::Socket(_) if !found.file_type().is_socket() => "a socket",
+        _ => return text(value.clone(), "--decider"),
+    };
+    Err(Stop::failed(format!(
+        "--decider {}: it is not {wanted}, so every call would be denied",
+        decider.path().display()
+    )))
 }
 
 fn artifact(given: &OsString) -> Result<(String, PathBuf), Stop> {
