@@ -90,6 +90,15 @@ fn run(program: &str, work: impl FnOnce() -> Result<(String, End), Stop>) -> Exi
     end.into()
 }
 
+/// What a program says about itself, where this argument asks for that.
+fn about(argument: &lexopt::Arg<'_>, program: &str, help: &str) -> Option<String> {
+    match argument {
+        lexopt::Arg::Short('h') | lexopt::Arg::Long("help") => Some(help.into()),
+        lexopt::Arg::Short('V') | lexopt::Arg::Long("version") => Some(format!("{program} {VERSION}\n")),
+        _ => None,
+    }
+}
+
 /// A line on stderr.
 fn complain(program: &str, what: &str) {
     host::tell(&format!("{program}: {what}\n"));

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{End, Print, Stop, VERSION, complain, read, run, text};
+use super::{End, Print, Stop, about, complain, read, run, text};
 use crate::frame::doubts;
 use crate::host;
 use crate::seal::{Minted, VerifiedFrame, mint};
@@ -51,12 +51,12 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let mut builder = super::new::Builder::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
+        // with --new it is the workflow's version
+        let workflows = new && argument == lexopt::Arg::Long("version");
+        if let Some(text) = about(&argument, PROGRAM, HELP).filter(|_| !workflows) {
+            return Ok((text, End::Good));
+        }
         match argument {
-            lexopt::Arg::Short('h') | lexopt::Arg::Long("help") => return Ok((HELP.into(), End::Good)),
-            // with --new it is the workflow's version
-            lexopt::Arg::Short('V') | lexopt::Arg::Long("version") if !new => {
-                return Ok((format!("{PROGRAM} {VERSION}\n"), End::Good));
-            }
             lexopt::Arg::Short('o') | lexopt::Arg::Long("output") => output = Some(PathBuf::from(parser.value()?)),
             lexopt::Arg::Long("reseal") => reseal = true,
             lexopt::Arg::Long("print") => print = Some(Print::from_word(&text(parser.value()?, "--print")?)?),

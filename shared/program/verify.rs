@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{End, Judged, Print, Stop, Surroundings, VERSION, complain, operation, read, run, text};
+use super::{End, Judged, Print, Stop, Surroundings, about, complain, operation, read, run, text};
 use crate::decide::{Policy, admits};
 use crate::frame::Operation;
 use crate::host::{Input, MAX_PAYLOAD, Setup, read_bounded};
@@ -65,11 +65,10 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let mut order = Order::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
+        if let Some(text) = about(&argument, PROGRAM, HELP) {
+            return Ok((text, End::Good));
+        }
         match argument {
-            lexopt::Arg::Short('h') | lexopt::Arg::Long("help") => return Ok((HELP.into(), End::Good)),
-            lexopt::Arg::Short('V') | lexopt::Arg::Long("version") => {
-                return Ok((format!("{PROGRAM} {VERSION}\n"), End::Good));
-            }
             lexopt::Arg::Short('q') | lexopt::Arg::Long("quiet") => order.quiet = true,
             lexopt::Arg::Long("status") => order.status = true,
             lexopt::Arg::Long("json") => order.json = true,
@@ -97,6 +96,9 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
             lexopt::Arg::Value(file) => order.files.push(file.into()),
             other => return Err(other.unexpected().into()),
         }
+    }
+    if order.files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
+        return Err(Stop::usage("- is given twice, and standard input can be read once"));
     }
     let one_only = order.pin.is_some() || order.print.is_some() || !order.admits.is_empty() || order.explain.is_some();
     let file = match order.files.as_slice() {
@@ -149,12 +151,20 @@ fn list(order: &Order) -> (String, End) {
 }
 
 /// A file's name on one line, as `sha256sum` has it: a line whose name is escaped begins with a
-/// backslash.
+/// backslash. What a terminal would act on is escaped too.
 fn escaped(name: &str) -> (&'static str, String) {
-    if !name.contains(['\\', '\n', '\r']) {
+    let odd = |c: char| c == '\\' || (c.is_control() && c != '\t');
+    if !name.contains(odd) {
         return ("", name.into());
     }
-    ("\\", name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r"))
+    let mut out = String::new();
+    for c in name.chars() {
+        match odd(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    ("\\", out)
 }
 
 #[derive(Serialize)]

@@ -62,7 +62,7 @@ fn quiet_says_only_what_is_wrong_and_status_says_nothing() {
 fn a_name_is_escaped_as_sha256sum_does() {
     let scratch = Scratch::new();
     let document = fs_err::read(fixture("golden/frame.json")).unwrap();
-    for (name, shown) in [("a\nb", "a\\nb"), ("a\\b", "a\\\\b"), ("a\rb", "a\\rb")] {
+    for (name, shown) in [("a\nb", "a\\nb"), ("a\\b", "a\\\\b"), ("a\rb", "a\\rb"), ("a\u{1b}[2J", "a\\u{1b}[2J")] {
         scratch.file(name, &document);
         let answer = Run::of(VERIFY).folder(scratch.root()).args([name]).answer();
         assert_eq!(answer.stdout, format!("\\{shown}: OK {GOLDEN}\n"));
@@ -157,6 +157,7 @@ fn the_command_line_is_held_to_its_page() {
     let good = golden();
     usage(&[], "no file is given");
     usage(&["--status"], "no file is given");
+    usage(&["-", "-"], "- is given twice, and standard input can be read once");
     usage(&["--print", "digest", &good, &good], "--digest, --print, --admits and --explain take one file");
     usage(&["--print", "seal", &good], "--print takes digest, canonical or text, not \"seal\"");
     usage(&["--explain", "cursor", &good], "--explain takes claude or codex, not \"cursor\"");

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use self::options::{Asked, Format, Options};
 use self::report::Transcript;
-use super::{End, Stop, VERSION, complain};
+use super::{End, Stop, complain};
 use crate::host::{self, Line, Outlet, Room, words};
 use crate::line::MAX_LINE;
 use crate::seal::{self, VerifiedFrame};

@@ -6,8 +6,8 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::{Stop, text};
-use super::{PROGRAM, VERSION};
+use super::super::{Stop, about, text};
+use super::PROGRAM;
 use crate::decide::Policy;
 use crate::host::{self, Decider, words};
 use crate::seal::Digest;
@@ -176,11 +176,10 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Asked, Stop> {
     }
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
+        if let Some(text) = about(&argument, PROGRAM, HELP) {
+            return Ok(Asked::About(text));
+        }
         match argument {
-            lexopt::Arg::Short('h') | lexopt::Arg::Long("help") => return Ok(Asked::About(HELP.into())),
-            lexopt::Arg::Short('V') | lexopt::Arg::Long("version") => {
-                return Ok(Asked::About(format!("{PROGRAM} {VERSION}\n")));
-            }
             lexopt::Arg::Short('p') | lexopt::Arg::Long("prompt" | "print") => {
                 let prompt = match value_if_any(&mut parser) {
                     Some(value) => Prompt::Text(text(value, "--prompt")?),

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::{End, Stop, VERSION, run, text};
+use super::{End, Stop, about, run, text};
 use crate::decide::Policy;
 
 const PROGRAM: &str = "mh-setup";
@@ -83,11 +83,10 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let mut order = Order::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
+        if let Some(text) = about(&argument, PROGRAM, HELP) {
+            return Ok((text, End::Good));
+        }
         match argument {
-            lexopt::Arg::Short('h') | lexopt::Arg::Long("help") => return Ok((HELP.into(), End::Good)),
-            lexopt::Arg::Short('V') | lexopt::Arg::Long("version") => {
-                return Ok((format!("{PROGRAM} {VERSION}\n"), End::Good));
-            }
             lexopt::Arg::Long("print") => order.print = true,
             lexopt::Arg::Long("shell") => order.shell = true,
             lexopt::Arg::Long("managed") => order.managed = true,
