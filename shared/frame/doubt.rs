@@ -11,8 +11,8 @@ use super::{Frame, Operation, mcp};
 pub enum Doubt {
     /// Attempts are counted from 1.
     AttemptZero,
-    /// A workflow without a name.
-    NoWorkflowId,
+    /// A name that says nothing, in this member.
+    Blank(&'static str),
     /// `step.workflow` names another workflow than `workflow.id`.
     OtherWorkflow {
         /// The one the step names.
@@ -49,7 +49,7 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Doubt::AttemptZero => f.write_str("`step.attempt` is 0; attempts are counted from 1"),
-            Doubt::NoWorkflowId => f.write_str("`workflow.id` is empty"),
+            Doubt::Blank(member) => write!(f, "`{member}` is blank"),
             Doubt::OtherWorkflow { step, workflow } => {
                 write!(f, "`step.workflow` is {step:?}, but `workflow.id` is {workflow:?}")
             }
@@ -70,9 +70,13 @@ pub fn doubts(frame: &Frame) -> Vec<Doubt> {
     if frame.step.attempt == 0 {
         found.push(Doubt::AttemptZero);
     }
-    if frame.workflow.id.is_empty() {
-        found.push(Doubt::NoWorkflowId);
-    }
+    let named = [
+        ("workflow.id", &frame.workflow.id),
+        ("workflow.version", &frame.workflow.version),
+        ("node.id", &frame.node.id),
+    ];
+    // what an unset variable of a script comes to
+    found.extend(named.iter().filter(|(_, text)| text.trim().is_empty()).map(|(member, _)| Doubt::Blank(member)));
     if frame.step.workflow != frame.workflow.id {
         found.push(Doubt::OtherWorkflow { step: frame.step.workflow.clone(), workflow: frame.workflow.id.clone() });
     }

@@ -104,7 +104,7 @@ fn what_nobody_means_is_not_minted_and_only_warned_of_once_it_is_sealed() {
     let server = |list: &str| change(r#"{"op":"dir.list"}"#, list);
     for (document, doubt) in [
         (change(r#""attempt":1"#, r#""attempt":0"#), "`step.attempt` is 0; attempts are counted from 1"),
-        (change(r#""development/default""#, r#""""#), "`workflow.id` is empty"),
+        (change(r#""development/default""#, r#""""#), "`workflow.id` is blank"),
         (
             change(r#""workflow":"development/default""#, r#""workflow":"other""#),
             "`step.workflow` is \"other\", but `workflow.id` is \"development/default\"",

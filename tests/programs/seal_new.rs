@@ -163,14 +163,15 @@ fn what_nobody_means_is_not_minted() {
         assert_eq!((answer.code, answer.stdout), (1, String::new()));
         assert_eq!(answer.stderr, format!("mh-frame-seal: the new frame: not sealed: {doubt}\n"));
     }
-    let answer = run(
-        "mh-frame-seal",
-        ["--new", "--workflow", "", "--version", "1", "--state", "s", "--step", "0", "--handoff-none"],
-    );
-    assert_eq!(
-        (answer.code, &*answer.stderr),
-        (1, "mh-frame-seal: the new frame: not sealed: `workflow.id` is empty\n")
-    );
+    for (names, member) in
+        [(["", "1", "s"], "workflow.id"), (["w", " ", "s"], "workflow.version"), (["w", "1", "\t"], "node.id")]
+    {
+        let [workflow, version, state] = names;
+        let named = ["--workflow", workflow, "--version", version, "--state", state];
+        let answer = run("mh-frame-seal", ["--new", "--step", "0", "--handoff-none"].iter().chain(&named));
+        let told = format!("mh-frame-seal: the new frame: not sealed: `{member}` is blank\n");
+        assert_eq!((answer.code, answer.stderr), (1, told));
+    }
 }
 
 #[test]
