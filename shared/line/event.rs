@@ -239,7 +239,7 @@ pub struct SessionStarted<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_operations: Vec<Value>,
     /// Tools that are not offered, and why.
-    pub withheld: Option<&'a Value>,
+    pub withheld: Option<Vec<Withheld<'a>>>,
     /// The slash commands.
     pub slash_commands: Option<&'a Value>,
     /// The skills.
@@ -256,6 +256,15 @@ pub struct SessionStarted<'a> {
     pub transcript: Option<Value>,
     /// How far the run is cut off from what lies around.
     pub hermetic: Hermetic<'a>,
+}
+
+/// A tool that is not offered.
+#[derive(Debug, Serialize)]
+pub struct Withheld<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// Why.
+    pub reason: String,
 }
 
 /// How far a run is cut off from what lies around.

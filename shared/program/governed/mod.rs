@@ -189,6 +189,7 @@ fn telling(
                 hermetic: options.hermetic,
                 cwd,
                 model: options.model.clone(),
+                withheld: order.withheld(),
                 ambient: before.left_out.clone(),
                 imposed: order.imposed(),
                 unavailable: order.unavailable(),

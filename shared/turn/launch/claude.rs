@@ -90,6 +90,12 @@ fn settings(order: &Order) -> Result<String, String> {
     Ok(settings.to_string())
 }
 
+/// The tools that are not offered under this frame, each with the operation that it needs.
+pub fn withheld(frame: &VerifiedFrame) -> Vec<(&'static str, &'static str)> {
+    let closed = OFFERED.iter().filter(|(operation, _)| !admits(frame, operation));
+    closed.flat_map(|(operation, tools)| tools.iter().map(|tool| (*tool, operation.name()))).collect()
+}
+
 fn tools(frame: &VerifiedFrame) -> String {
     let admitted = OFFERED.iter().filter(|(operation, _)| admits(frame, operation));
     let mut names: Vec<&str> = admitted.flat_map(|(_, tools)| tools.iter().copied()).collect();

@@ -181,6 +181,13 @@ impl Order {
         all
     }
 
+    /// The tools that the vendor is told not to offer, each with the operation that it needs; `None`
+    /// where it takes no such list.
+    pub fn withheld(&self) -> Option<Vec<(&'static str, &'static str)>> {
+        let (_, frame) = self.frame.as_ref().filter(|_| self.kind == Kind::Claude)?;
+        Some(claude::withheld(frame))
+    }
+
     /// What it cannot do, and why.
     pub fn unavailable(&self) -> Vec<(&'static str, &'static str)> {
         match self.kind {

@@ -10,6 +10,7 @@ use crate::json::{Layout, Writer};
 use crate::line::event::{
     Census, Decision, Event, FinalAnswer, Hermetic, Imposed, Numbered, ObservedModel, Outcome, PermissionDenial,
     Process, RateLimit, Refused, SessionEnded, SessionStarted, StepOutcome, ToolRequested, Unavailable, Usage,
+    Withheld,
 };
 use crate::seal::VerifiedFrame;
 use crate::turn::{Figures, Judgement, Stopped};
@@ -40,6 +41,8 @@ pub struct About {
     pub cwd: String,
     /// The model that was asked for.
     pub model: Option<String>,
+    /// The tools that are not offered, each with the operation that it needs.
+    pub withheld: Option<Vec<(&'static str, &'static str)>>,
     /// What lies around and was left out.
     pub ambient: Vec<String>,
     /// What was done to cut the run off from what lies around: which part, and by what.
@@ -85,7 +88,10 @@ impl Events {
             cwd: Some(&self.about.cwd),
             offered_tools: facts.get("offered_tools"),
             available_operations: admitted.map(as_value).collect(),
-            withheld: None,
+            withheld: self.about.withheld.as_ref().map(|tools| {
+                let needs = |operation| format!("needs {operation}, which the frame does not admit");
+                tools.iter().map(|(tool, operation)| Withheld { tool, reason: needs(operation) }).collect()
+            }),
             slash_commands: facts.get("slash_commands"),
             skills: facts.get("skills"),
             agents: facts.get("agents"),
