@@ -1,5 +1,6 @@
 #!/bin/sh
-# Build the programs, install them, try them. Needs a Rust toolchain and nothing else.
+# Install the programs and try them: built here, which needs a Rust toolchain and nothing else, or from a
+# release, which needs no more than tar and sha256sum or shasum.
 set -eu
 
 usage() {
@@ -9,6 +10,10 @@ usage: ./install.sh               build, install, and print the entries for both
        ./install.sh --try         build, and see a sealed frame admit and refuse recorded calls
        ./install.sh --uninstall   remove what was installed
 
+       --from TARBALL             with any of the first three: take the programs of a release
+                                  instead of building; its sum has to be in SHA256SUMS beside it
+       --sha256 HEX               the sum that TARBALL must have; SHA256SUMS is then not asked
+
 Programs go to ${PREFIX:-$HOME/.local}/bin, frames to start from to
 ${PREFIX:-$HOME/.local}/share/metaharness/frames.
 END
@@ -16,35 +21,126 @@ END
 
 programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify mh-setup mh-run'
 
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+# where this script really lies: it may have been started through a link
+self=$0
+while [ -L "$self" ]; do
+    link=$(readlink "$self")
+    case $link in
+        /*) self=$link ;;
+        *) self=$(dirname -- "$self")/$link ;;
+    esac
+done
+here=$(CDPATH='' cd -- "$(dirname -- "$self")" && pwd)
 
 fail() {
     echo "install.sh: $*" >&2
     exit 1
 }
 
-# Sets $built. On Linux the programs are static: a hook then starts in the time of /bin/true and
-# no LD_PRELOAD gets into it. The flags stand on the build line, with --target: from a cargo
-# configuration they would break procedural macros, and a RUSTFLAGS of the caller's would undo
-# them without a word.
+scratch=
+stage=
+tidy() {
+    rm -rf ${scratch:+"$scratch"} ${stage:+"$stage"}
+}
+trap tidy EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# Sets $built, the folder of the programs, and $root, that of the frames and payloads that go with them.
+provide() {
+    scratch=$(mktemp -d)
+    if [ -n "$from" ]; then unpack; else build; fi
+}
+
 build() {
-    command -v cargo >/dev/null 2>&1 || fail 'there is no cargo here; install Rust first (rustup)'
-    host=$(rustc -vV | sed -n 's/^host: //p')
-    case $host in
-        *-linux-gnu | *-linux-musl)
-            (
-                unset CARGO_ENCODED_RUSTFLAGS
-                cd "$here"
-                RUSTFLAGS='-C target-feature=+crt-static -C relocation-model=static' \
-                    cargo build --release --locked --quiet --target "$host" --target-dir target --bins
-            )
-            built=$here/target/$host/release
-            ;;
-        *)
-            (cd "$here" && cargo build --release --locked --quiet --target-dir target --bins)
-            built=$here/target/release
-            ;;
-    esac
+    [ -x "$here/tests/release/build" ] || fail "there is no source beside this script; --from TARBALL installs a release"
+    target=$here/target
+    # a checkout that cannot be written to is built elsewhere
+    if ! mkdir -p "$target" 2>/dev/null || [ ! -w "$target" ]; then target=$scratch/target; fi
+    built=$("$here/tests/release/build" --target-dir "$target" --bins)
+    root=$here
+}
+
+sum() {
+    if command -v sha256sum >/dev/null 2>&1; then sha256sum; else shasum -a 256; fi <"$1" | cut -d ' ' -f 1
+}
+
+# What a list of sums says about a file.
+sum_in() {
+    while read -r hex name; do
+        case $name in "$2" | "*$2") echo "$hex" ;; esac
+    done <"$1" | tr A-F a-f | sort -u
+}
+
+# By its first bytes: a program, of how many bits, for which machine.
+kind() {
+    od -An -tx1 -N20 "$1" | tr -d ' \n' | cut -c 1-12,37-40
+}
+
+# Check a release, sum first, and lay it out in a fresh folder.
+unpack() {
+    command -v sha256sum >/dev/null 2>&1 || command -v shasum >/dev/null 2>&1 ||
+        fail 'there is neither sha256sum nor shasum here, so no sum can be checked'
+    case $from in -*) from=./$from ;; esac
+    [ -f "$from" ] || fail "there is no file $from"
+    # what is checked is what is unpacked
+    cp "$from" "$scratch/tarball"
+
+    says='--sha256'
+    must=$pin
+    if [ -z "$pin" ]; then
+        says=$(dirname "$from")/SHA256SUMS
+        [ -f "$says" ] || fail "there is no $says to check $from by: fetch it from where the tarball is from, or give --sha256 HEX"
+        must=$(sum_in "$says" "${from##*/}")
+        [ -n "$must" ] || fail "$says has no line for ${from##*/}: fetch the one that belongs to it, or give --sha256 HEX"
+    fi
+    is=$(sum "$scratch/tarball")
+    [ "$is" = "$must" ] ||
+        fail "$from has the sum $is, and $says says $must: it is cut short, or not what was released; fetch it again"
+
+    if ! tar -tzf "$scratch/tarball" >"$scratch/names" 2>/dev/null || ! tar -tzvf "$scratch/tarball" >"$scratch/kinds" 2>/dev/null; then
+        fail "$from cannot be unpacked: it is cut short, or no release"
+    fi
+    # nothing above its own folder, nothing hidden, no link: neither absolute nor .. passes this
+    if odd=$(grep -vE '^metaharness-hooks-[A-Za-z0-9._+-]+(/[A-Za-z0-9][A-Za-z0-9._+-]*)*/?$' "$scratch/names"); then
+        fail "$from is no release, and was not unpacked: a file in it is named $(echo "$odd" | sed -n 1p)"
+    fi
+    if odd=$(grep -v '^[-d]' "$scratch/kinds"); then
+        fail "$from is no release, and was not unpacked: there is a link in it, or worse: $(echo "$odd" | sed -n 1p)"
+    fi
+    top=$(cut -d / -f 1 "$scratch/names" | sort -u)
+    case $top in *"
+"* | '') fail "$from is no release: it is not one folder" ;; esac
+    mkdir "$scratch/unpacked"
+    tar -xzf "$scratch/tarball" -C "$scratch/unpacked"
+    root=$scratch/unpacked/$top
+    built=$root/bin
+
+    [ -f "$root/SHA256SUMS" ] || fail "$from is no release: there is no SHA256SUMS in it"
+    (cd "$root" && find . -type f ! -path ./SHA256SUMS) | sed 's,^\./,,' | sort >"$scratch/names"
+    sed 's/^[0-9a-f]*  //' "$root/SHA256SUMS" | sort | cmp -s - "$scratch/names" ||
+        fail "$from is no release: the SHA256SUMS in it does not name just what is in it"
+    while read -r name; do
+        [ "$(sum "$root/$name")" = "$(sum_in "$root/SHA256SUMS" "$name")" ] ||
+            fail "$name in $from is not what the SHA256SUMS in it says"
+    done <"$scratch/names"
+    for program in $programs; do
+        [ -f "$built/$program" ] || fail "$from has no $program: it is another version's, take the install.sh that is in it"
+        # a shell would read a program for another machine as a script
+        [ "$(uname -s)" != Linux ] || [ "$(kind "$built/$program")" = "$(kind /bin/sh)" ] ||
+            fail "$program in $from is not for this machine ($(uname -sm)): it is of $top"
+    done
+}
+
+# Whether all programs in this folder start and say who they are.
+all_start() {
+    for program in $programs; do
+        said=$("$1/$program" --version 2>&1 </dev/null) || said="exit $? $said"
+        case $said in
+            "$program "*) ;;
+            *) fail "$program does not start in $1 ($said); nothing was changed" ;;
+        esac
+    done
 }
 
 show() {
@@ -64,12 +160,11 @@ fire() {
 
 # shellcheck disable=SC2016 # what is shown is for the reader's own shell
 try() {
-    build
+    provide
+    all_start "$built"
     PATH=$built:$PATH
-    scratch=$(mktemp -d)
-    trap 'rm -rf "$scratch"' EXIT INT TERM
     frame=$scratch/step.json
-    payloads=$here/fixtures/payloads
+    payloads=$root/fixtures/payloads
 
     show 'mh-frame-seal --new --workflow demo --version 1 --state review --step 1 --admit file.read search shell --handoff-none -o step.json' \
         mh-frame-seal --new --workflow demo --version 1 --state review --step 1 \
@@ -86,15 +181,19 @@ try() {
 }
 
 install_all() {
-    build
+    provide
     mkdir -p "$bin" "$share"
+    # all of them beside, each tried there, then renamed: a hook that runs right now is not disturbed
+    stage=$(mktemp -d "$bin/.mh-new.XXXXXX")
     for program in $programs; do
-        # beside and renamed: a hook that runs right now is not disturbed
-        cp "$built/$program" "$bin/.$program.new"
-        chmod 755 "$bin/.$program.new"
-        mv -f "$bin/.$program.new" "$bin/$program"
+        cp "$built/$program" "$stage/$program"
+        chmod 755 "$stage/$program"
     done
-    for file in "$here"/fixtures/frames/*.json; do
+    all_start "$stage"
+    for program in $programs; do
+        mv -f "$stage/$program" "$bin/$program"
+    done
+    for file in "$root"/fixtures/frames/*.json; do
         kept=$share/${file##*/}
         if [ -e "$kept" ] && ! cmp -s "$file" "$kept"; then
             echo "note: $kept is not what it was made as, and stays"
@@ -160,15 +259,26 @@ uninstall() {
     echo 'entries in the settings of projects are not looked for'
 }
 
-action=install_all
+only() {
+    [ -z "$action" ] || [ "$action" = "$1" ] || fail '--try and --uninstall are two things to do; say one'
+    action=$1
+}
+
+action=
 frame=
+from=
+pin=
 while [ $# -gt 0 ]; do
     case $1 in
-        --try) action=try ;;
-        --uninstall) action=uninstall ;;
-        --frame)
-            [ $# -ge 2 ] || fail '--frame takes a file; see --help'
-            frame=$2
+        --try) only try ;;
+        --uninstall) only uninstall ;;
+        --frame | --from | --sha256)
+            [ -n "${2-}" ] || fail "$1 takes a value; see --help"
+            case $1 in
+                --frame) frame=$2 ;;
+                --from) from=$2 ;;
+                --sha256) pin=$(echo "$2" | tr A-F a-f) ;;
+            esac
             shift
             ;;
         -h | --help)
@@ -179,6 +289,15 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+action=${action:-install_all}
+
+# an argument that nothing would listen to is a mistake
+[ "$action" != uninstall ] || [ -z "$from$pin$frame" ] || fail '--uninstall takes no other argument'
+[ "$action" != try ] || [ -z "$frame" ] || fail '--try seals a frame of its own; leave --frame away'
+[ -z "$pin" ] || [ -n "$from" ] || fail '--sha256 is for the tarball of --from, which is not given'
+case $pin in *[!0-9a-f]*) fail "--sha256 takes 64 hex digits, not $pin" ;; esac
+[ -z "$pin" ] || [ ${#pin} -eq 64 ] || fail "--sha256 takes 64 hex digits, not $pin"
+[ -z "$frame" ] || [ -f "$frame" ] || fail "there is no frame $frame"
 
 if [ "$action" != try ]; then
     prefix=${PREFIX:-${HOME:?neither PREFIX nor HOME is set}/.local}
