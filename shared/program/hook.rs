@@ -324,13 +324,20 @@ pub(super) fn finish<V: Vendor>(
         let why = "cannot be judged by the path rules: the working folder that they are relative to is gone";
         return asks(Asks::Nothing(why.into()));
     }
-    let protected =
-        if writes { protected::<V>(setup, folders.project.as_deref(), around.environment) } else { Vec::new() };
+    let mut guarded = Vec::new();
+    if writes {
+        let Some(own) = own_program() else {
+            let why = "cannot be judged: the file of the program that guards this step cannot be told; mount /proc, or start \
+                       the program by its absolute path";
+            return asks(Asks::Nothing(why.into()));
+        };
+        guarded = protected::<V>(setup, own, folders.project.as_deref(), around.environment);
+    }
     let tampers = needs
         .iter()
         .filter(|need| need.writes())
         .filter_map(|need| need.path.as_ref())
-        .find_map(|path| host::guarded(&folders, &path.written, &protected));
+        .find_map(|path| host::guarded(&folders, &path.written, &guarded));
     let needs = needs
         .into_iter()
         .map(|need| Need {
@@ -356,11 +363,23 @@ fn folders<V: Vendor>(payload: &Payload<'_>, around: &Surroundings<'_>) -> Folde
     }
 }
 
-fn protected<V: Vendor>(setup: &Setup, project: Option<&Path>, environment: Environment<'_>) -> Vec<Protected> {
+/// The file of this program: by the system's word, and where it has none, without `/proc`, by the name that it was started
+/// by, if that is absolute.
+fn own_program() -> Option<PathBuf> {
+    let named = || std::env::args_os().next().map(PathBuf::from).filter(|name| name.is_absolute());
+    std::env::current_exe().ok().or_else(named)
+}
+
+fn protected<V: Vendor>(
+    setup: &Setup,
+    own: PathBuf,
+    project: Option<&Path>,
+    environment: Environment<'_>,
+) -> Vec<Protected> {
     let file = |path: PathBuf, what| Protected { place: Place::File(path), what };
     let mut all = Vec::new();
     all.extend(setup.frame.clone().map(|path| file(path, "the frame in force")));
-    all.extend(std::env::current_exe().ok().map(|path| file(path, "the program that guards this step")));
+    all.push(file(own, "the program that guards this step"));
     all.extend(setup.audit.clone().map(|path| file(path, "the audit of this step")));
     all.extend(setup.decider.as_ref().map(|decider| file(decider.path().into(), "the decider of this step")));
     all.extend(V::protected(environment, project));
