@@ -9,6 +9,7 @@ mod input;
 mod output;
 mod paths;
 mod setup;
+mod signals;
 
 pub use audit::{Decided, Record, append, open_audit};
 pub use beside::{Written, write_beside};
@@ -18,6 +19,7 @@ pub use input::{Input, MAX_PAYLOAD, read_stdin, wait};
 pub use output::{deliver, is_closed, say, tell};
 pub use paths::{Folders, guarded, resolve};
 pub use setup::{DEADLINE, Setup};
+pub use signals::hold as hold_signals;
 
 /// The end of a process that must never end in any other way: 0, or 2 for "this must not run".
 /// Both vendors take 1, 101 and every signal for leave to go on.

@@ -30,6 +30,7 @@ pub fn hook<V: Vendor>(arguments: impl IntoIterator<Item = OsString>) -> ExitCod
     {
         return if host::say(V::PROGRAM, &text) { Exit::Answered } else { Exit::Blocked }.into();
     }
+    host::hold_signals();
     answer_or_block::<V>(start, || work::<V>(start, arguments)).into()
 }
 
