@@ -229,9 +229,8 @@ fn without(vendor: &str, stdout: Option<&str>, stderr: Option<&str>, frame: &str
 
 fn why(lost: &str) -> &str {
     match lost {
-        "full" => "no space left on device",
         "broken" => "broken pipe",
-        _ => "it is closed, or /dev/null",
+        _ => "it is closed, /dev/null, or another device",
     }
 }
 
