@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::common::{CLAUDE, CODEX, Run, Scratch, VENDORS, bytes, event, fixture};
 use crate::host::Event;
-use crate::row::{Given, Row, Sink, Trial, borne, hold, mute, unheard};
+use crate::row::{Given, Row, Sink, Source, Trial, borne, hold, mute, unheard};
 
 /// A way in which an output is lost: a redirection of the shell's, or a file.
 #[derive(Clone, Copy)]
@@ -124,16 +124,24 @@ fn standard_error_is_lost() {
 fn both_are_lost() {
     let ways = WAYS.into_iter().filter(|(_, lost)| matches!(lost, Lost::By(_)));
     let row = |(name, lost)| unheard(name, move |trial| lose(trial, Some(lost), Some(lost)));
-    hold("both outputs", ways.map(row).collect());
+    let all = unheard("closed, and standard input too", |trial| {
+        trial.stdin = Source::file(File::open("/dev/null").unwrap());
+        trial.line("exec \"$@\" <&- >&- 2>&-");
+    });
+    hold("both outputs", ways.map(row).chain([all]).collect());
     // a vendor that hears nothing on either is gone: no entry speaks to it, and the exit code is right all the same
-    for (name, lost) in WAYS {
-        for vendor in VENDORS {
-            let scratch = Scratch::new();
-            let mut trial = Trial::new(vendor, &scratch, Event::Call, Given::Refused);
-            lose(&mut trial, Some(lost), Some(lost));
-            assert_eq!(trial.fire(false).code, Some(2), "{vendor} {name}");
+    std::thread::scope(|scope| {
+        for (name, lost) in WAYS {
+            for vendor in VENDORS {
+                scope.spawn(move || {
+                    let scratch = Scratch::new();
+                    let mut trial = Trial::new(vendor, &scratch, Event::Call, Given::Refused);
+                    lose(&mut trial, Some(lost), Some(lost));
+                    assert_eq!(trial.fire(false).code, Some(2), "{vendor} {name}");
+                });
+            }
         }
-    }
+    });
 }
 
 /// A reader that begins late: all that was there before the answer is taken off first.

@@ -144,7 +144,7 @@ fn decider(trial: &mut Trial<'_>, script: &str) {
 }
 
 /// One that allows what it is asked about, after this.
-fn allows(trial: &mut Trial<'_>, before: &str) {
+pub fn allows(trial: &mut Trial<'_>, before: &str) {
     decider(trial, &format!("#!/bin/sh\nread -r line\n{before}\necho '{ALLOW}'\n"));
 }
 

@@ -406,14 +406,18 @@ fn cell(shown: Option<&Shown>) -> String {
     }
 }
 
-/// Whether a means that a row needs is on this machine. Where it is not, that is said past the capture of the test's output:
-/// a row that was not tried has not held.
+/// Whether a means that a row needs is on this machine.
 pub fn can(what: &str, command: &[&str]) -> bool {
     let tried = Command::new(command[0]).args(&command[1..]).output();
     let can = tried.is_ok_and(|output| output.status.success());
     if !can {
-        let line = format!("NOT SHOWN on this machine: {what} (it takes `{}`)\n", command.join(" "));
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        not_shown(what, &format!("`{}`", command.join(" ")));
     }
     can
+}
+
+/// Said past the capture of the tests' output: a row that was not tried has not held.
+pub fn not_shown(what: &str, takes: &str) {
+    let line = format!("NOT SHOWN on this machine: {what} (it takes {takes})\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -138,6 +138,7 @@ fn an_input_that_is_never_done() {
                 trial.args(["--deadline", "1"]);
                 trial.stdin = Source::file(fifo(trial));
             }),
+            endless("a terminal that nobody types at", || Source::file(opened("/dev/ptmx"))),
             endless("/dev/zero", || Source::file(File::open("/dev/zero").unwrap())),
             endless("/dev/urandom", || Source::file(File::open("/dev/urandom").unwrap())),
         ],
