@@ -186,5 +186,5 @@ fn a_line_after_the_disk_had_no_room() {
     assert_eq!(fire(""), Some(0));
     let text = fs_err::read_to_string(&audit).unwrap();
     let whole = text.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count();
-    assert_eq!((text.lines().count(), whole), (codes.len() + 2, codes.len() + 1), "{text}");
+    assert_eq!(whole, codes.len() + 1, "all but the one that was cut short: {text}");
 }

@@ -1,5 +1,6 @@
 //! The process: its limits, its signals, and the system round it.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
@@ -15,7 +16,6 @@ fn pid(of: u32) -> Pid {
 
 /// The payload a moment later than the process, which by then runs and waits for it.
 fn later(payload_after: Duration) -> Source {
-    use std::io::Write as _;
     Source::pipe(move |mut pipe, payload| {
         std::thread::sleep(payload_after);
         pipe.write_all(&payload)?;
@@ -25,13 +25,31 @@ fn later(payload_after: Duration) -> Source {
 
 const A_MOMENT: Duration = Duration::from_millis(300);
 
-/// A limit that falls on the process when it runs.
+/// Wait until the hook itself runs, which is seen by the signals that it holds back; what comes before it is the loader's.
+fn running(of: u32) {
+    for _ in 0..4_000 {
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{of}/status")) else { return };
+        let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+        if line("Name:").starts_with("mh-hook-") && line("SigBlk:").bytes().any(|digit| digit != b'0') {
+            return;
+        }
+        std::thread::sleep(A_MOMENT / 60);
+    }
+}
+
+/// A limit that falls on the process when it runs, and the payload after it.
 fn limited(trial: &mut Trial<'_>, resource: Resource, most: u64) {
-    trial.stdin = later(A_MOMENT * 2);
+    let (fallen, falls) = std::sync::mpsc::channel();
+    trial.stdin = Source::pipe(move |mut pipe, payload| {
+        let _ = falls.recv();
+        pipe.write_all(&payload)?;
+        Ok(Box::new(()))
+    });
     trial.meanwhile = Some(Box::new(move |of| {
-        std::thread::sleep(A_MOMENT);
+        running(of);
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         prlimit(Some(pid(of)), resource, limit).unwrap();
+        fallen.send(()).unwrap();
     }));
 }
 
@@ -69,7 +87,8 @@ fn signalled(name: String, signal: Signal, set: impl Fn(&mut Trial<'_>) + Send +
     borne(name, move |trial| {
         set(trial);
         trial.meanwhile = Some(Box::new(move |of| {
-            std::thread::sleep(A_MOMENT / 3);
+            running(of);
+            std::thread::sleep(A_MOMENT / 6);
             for _ in 0..3 {
                 // gone already is what it may be
                 let _ = kill_process(pid(of), signal);
@@ -122,10 +141,10 @@ fn signals_during_the_read_and_the_write() {
     rows.push(borne("SIGSTOP, and SIGCONT later", |trial| {
         trial.stdin = later(A_MOMENT);
         trial.meanwhile = Some(Box::new(|of| {
-            std::thread::sleep(A_MOMENT / 3);
-            kill_process(pid(of), Signal::STOP).unwrap();
+            running(of);
+            let _ = kill_process(pid(of), Signal::STOP);
             std::thread::sleep(A_MOMENT * 2);
-            kill_process(pid(of), Signal::CONT).unwrap();
+            let _ = kill_process(pid(of), Signal::CONT);
         }));
     }));
     hold("signals", rows);
@@ -174,10 +193,8 @@ fn what_ends_the_program() {
         let line = format!("(sleep 0.4; kill -{signal} $$) >/dev/null 2>&1 </dev/null & exec \"$@\"");
         ends(name, move |trial| {
             trial.line(line.clone());
-            trial.stdin = later(A_MOMENT * 4);
-            // the kill comes first, and the pipe breaks
-            let write = std::mem::replace(&mut trial.stdin.write, Box::new(|_| Ok(Box::new(()))));
-            trial.stdin.write = Box::new(move |payload| Ok(write(payload).unwrap_or_else(|_| Box::new(()))));
+            // no payload comes before it
+            trial.stdin = Source::pipe(|pipe, _| Ok(Box::new(pipe)));
         })
     };
     let unstarted = |name: &str, line: &'static str| {
