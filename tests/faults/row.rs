@@ -301,14 +301,14 @@ impl Row {
                 expect(right, "what nobody hears grants nothing", &found)?;
             }
             Want::Unheard => {
-                let found = fire(Given::Refused, false, "");
+                let found = fire(Given::Refused, false, BARE);
                 expect(found.0.code == Some(2), "exit 2 is what is left", &found)?;
                 expect(found.0.stdout.is_empty() && found.0.stderr.is_empty(), "nothing can be heard", &found)?;
                 let found = fire(Given::Refused, true, ENTRY);
                 expect(found.1 == Host::Block, "the entry has to block it", &found)?;
             }
             Want::Ends => {
-                let found = fire(Given::Admitted, false, "");
+                let found = fire(Given::Admitted, false, BARE);
                 let answered = matches!(found.0.code, Some(0 | 2)) || !found.0.stdout.is_empty();
                 expect(!answered, "the program is ended before it can answer", &found)?;
                 let found = fire(Given::Admitted, true, ENTRY);
@@ -320,6 +320,7 @@ impl Row {
 }
 
 const CONTROL: &str = ", an admitted call (control)";
+const BARE: &str = ", the program without its entry";
 const ENTRY: &str = ", by its entry";
 
 /// A line of the table.
