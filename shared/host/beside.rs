@@ -39,8 +39,7 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, String> {
         _ => Path::new("."),
     };
     let base = file.file_name().ok_or_else(|| format!("{name}: this names no file"))?.to_string_lossy().into_owned();
-    let beside = folder.join(format!(".{base}.{}.mh-new", std::process::id()));
-    let mut out = fs_err::OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside).map_err(words)?;
+    let (mut out, beside) = create(|name| folder.join(format!(".{base}.{name}.mh-new")), mode).map_err(words)?;
     let written = (|| -> std::io::Result<()> {
         out.write_all(bytes)?;
         if exists {
@@ -56,6 +55,24 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, String> {
         words(error)
     })?;
     Ok(Written { file, through_link })
+}
+
+/// How many names are tried for the new file.
+const NAMES: u32 = 1000;
+
+/// Make the new file, by the number of this process. One that was killed may have left that name: in a container, numbers
+/// come round again.
+fn create(path: impl Fn(&str) -> PathBuf, mode: u32) -> std::io::Result<(fs_err::File, PathBuf)> {
+    let mut tried = 0;
+    loop {
+        let own = std::process::id();
+        let beside = path(&if tried == 0 { own.to_string() } else { format!("{own}-{tried}") });
+        match fs_err::OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside) {
+            Ok(file) => return Ok((file, beside)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && tried < NAMES => tried += 1,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The file that a path stands for.

@@ -10,6 +10,7 @@ mod outlet;
 mod output;
 mod paths;
 mod setup;
+mod signals;
 
 pub use audit::{Decided, Record, append, open_audit};
 pub use beside::{Written, write_beside};
@@ -20,6 +21,7 @@ pub use outlet::{Outlet, Room};
 pub use output::{deliver, is_closed, say, tell};
 pub use paths::{Folders, guarded, resolve};
 pub use setup::{DEADLINE, Setup};
+pub use signals::hold as hold_signals;
 
 /// The end of a process that must never end in any other way: 0, or 2 for "this must not run".
 /// Both vendors take 1, 101 and every signal for leave to go on.

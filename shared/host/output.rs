@@ -1,5 +1,6 @@
 //! The one write.
 
+use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -19,20 +20,36 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// leave to go on.
 pub fn deliver(wire: &Wire, deadline: Instant) -> Exit {
     let stderr = rustix::stdio::stderr();
-    let stdout_fault = match wire.stdout.is_empty() {
-        true => None,
-        false => answer(rustix::stdio::stdout(), &wire.stdout, deadline).err(),
+    let stdout = match wire.stdout.is_empty() {
+        true => Ok(Heard::Nowhere),
+        false => answer(rustix::stdio::stdout(), &wire.stdout, deadline),
     };
-    if let Some(why) = stdout_fault {
-        let lost = format!("the answer could not be written to standard output: {why}\n");
-        let _ = answer(stderr, if wire.stderr.is_empty() { &lost } else { &wire.stderr }, deadline);
-        return Exit::Blocked;
+    let stdout = match stdout {
+        Ok(heard) => heard,
+        Err(why) => {
+            let lost = format!("the answer could not be written to standard output: {why}\n");
+            let _ = answer(stderr, if wire.stderr.is_empty() { &lost } else { &wire.stderr }, deadline);
+            return Exit::Blocked;
+        }
+    };
+    let stderr = match wire.stderr.is_empty() {
+        true => Heard::There,
+        false => answer(stderr, &wire.stderr, deadline).unwrap_or(Heard::Nowhere),
+    };
+    match (stderr, stdout) {
+        _ if !wire.block => Exit::Answered,
+        (Heard::Nowhere, Heard::There) if wire.needs_stderr => Exit::Answered,
+        _ => Exit::Blocked,
     }
-    let stderr_lost = !wire.stderr.is_empty() && answer(stderr, &wire.stderr, deadline).is_err();
-    if !wire.block || (stderr_lost && wire.needs_stderr && !wire.stdout.is_empty()) {
-        return Exit::Answered;
-    }
-    Exit::Blocked
+}
+
+/// Whether what was written can have been heard at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// By whoever is there.
+    There,
+    /// It went into a file, for a person to read later: no vendor gives its hooks one.
+    Nowhere,
 }
 
 /// Write text for a person to standard output; `false`, and a line on stderr, where that fails.
@@ -59,12 +76,15 @@ pub fn is_closed(file: BorrowedFd<'_>) -> bool {
     is_null(file) && fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::RDWR))
 }
 
-/// Write what a vendor has to hear: on `/dev/null` writing succeeds, and nobody does.
-fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<(), String> {
-    match is_null(file) {
-        true => Err("it is closed, or /dev/null".into()),
-        false => put(file, text, deadline),
-    }
+/// Write what a vendor has to hear. On `/dev/null`, `/dev/zero` and their like writing succeeds, and nobody does.
+fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<Heard, String> {
+    let heard = match fstat(file).map(|found| FileType::from_raw_mode(found.st_mode)) {
+        Ok(FileType::CharacterDevice) if !file.is_terminal() => Err("it is closed, /dev/null, or another device"),
+        Ok(FileType::RegularFile) => Ok(Heard::Nowhere),
+        Ok(_) => Ok(Heard::There),
+        Err(_) => Err("it is closed"),
+    }?;
+    put(file, text, deadline).map(|()| heard)
 }
 
 /// Write all of it, however long the reader takes.
@@ -72,15 +92,28 @@ pub(super) fn put_all(file: BorrowedFd<'_>, text: &str) -> Result<(), String> {
     put(file, text, Instant::now() + Duration::from_secs(31_536_000))
 }
 
-/// Write all of it.
+/// What a pipe takes without waiting, once it has any room at all (`PIPE_BUF`).
+const AT_ONCE: usize = 4096;
+
+/// How long an output is tried even where the deadline has passed: the other one may have used it up.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// Write all of it. A full pipe that nobody reads would hold a plain write for ever, so nothing is
+/// written before there is room for it.
 fn put(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<(), String> {
+    let deadline = deadline.max(Instant::now() + MOMENT);
     let mut left = text.as_bytes();
     while !left.is_empty() {
-        match rustix::io::write(file, left) {
+        // what cannot be waited for is written all the same: that tells what is wrong with it
+        if let Err(why) = wait(&file, PollFlags::OUT, deadline)
+            && deadline <= Instant::now()
+        {
+            return Err(why);
+        }
+        match rustix::io::write(file, &left[..left.len().min(AT_ONCE)]) {
             Ok(0) => return Err("nothing was taken".into()),
             Ok(taken) => left = &left[taken..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => wait(&file, PollFlags::OUT, deadline)?,
+            Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(words(error)),
         }
     }

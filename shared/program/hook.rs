@@ -4,6 +4,7 @@
 //! keeps the call from running.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,6 +30,10 @@ pub fn hook<V: Vendor>(arguments: impl IntoIterator<Item = OsString>) -> ExitCod
         && let Some(text) = only.to_str().and_then(about::<V>)
     {
         return if host::say(V::PROGRAM, &text) { Exit::Answered } else { Exit::Blocked }.into();
+    }
+    // somebody who runs it by hand may end it by hand
+    if !std::io::stdin().is_terminal() {
+        host::hold_signals();
     }
     answer_or_block::<V>(start, || work::<V>(start, arguments)).into()
 }
@@ -334,13 +339,20 @@ pub(super) fn finish<V: Vendor>(
         let why = "cannot be judged by the path rules: the working folder that they are relative to is gone";
         return asks(Asks::Nothing(why.into()));
     }
-    let protected =
-        if writes { protected::<V>(setup, folders.project.as_deref(), around.environment) } else { Vec::new() };
+    let mut guarded = Vec::new();
+    if writes {
+        let Some(own) = own_program() else {
+            let why = "cannot be judged: the file of the program that guards this step cannot be told; mount /proc, or start \
+                       the program by its absolute path";
+            return asks(Asks::Nothing(why.into()));
+        };
+        guarded = protected::<V>(setup, own, folders.project.as_deref(), around.environment);
+    }
     let tampers = needs
         .iter()
         .filter(|need| need.writes())
         .filter_map(|need| need.path.as_ref())
-        .find_map(|path| host::guarded(&folders, &path.written, &protected));
+        .find_map(|path| host::guarded(&folders, &path.written, &guarded));
     let needs = needs
         .into_iter()
         .map(|need| Need {
@@ -366,11 +378,23 @@ fn folders<V: Vendor>(payload: &Payload<'_>, around: &Surroundings<'_>) -> Folde
     }
 }
 
-fn protected<V: Vendor>(setup: &Setup, project: Option<&Path>, environment: Environment<'_>) -> Vec<Protected> {
+/// The file of this program: by the system's word, and where it has none, without `/proc`, by the name that it was started
+/// by, if that is absolute.
+fn own_program() -> Option<PathBuf> {
+    let named = || std::env::args_os().next().map(PathBuf::from).filter(|name| name.is_absolute());
+    std::env::current_exe().ok().or_else(named)
+}
+
+fn protected<V: Vendor>(
+    setup: &Setup,
+    own: PathBuf,
+    project: Option<&Path>,
+    environment: Environment<'_>,
+) -> Vec<Protected> {
     let file = |path: PathBuf, what| Protected { place: Place::File(path), what };
     let mut all = Vec::new();
     all.extend(setup.frame.clone().map(|path| file(path, "the frame in force")));
-    all.extend(std::env::current_exe().ok().map(|path| file(path, "the program that guards this step")));
+    all.push(file(own, "the program that guards this step"));
     all.extend(setup.audit.clone().map(|path| file(path, "the audit of this step")));
     all.extend(setup.decider.as_ref().map(|decider| file(decider.path().into(), "the decider of this step")));
     all.extend(V::protected(environment, project));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Answer, CLAUDE, CODEX, Run, VENDORS, bytes, call, event, fixture, shell};
+use crate::common::{Answer, CLAUDE, CODEX, Run, VENDORS, bytes, call, event, fixture};
 
 fn golden() -> std::path::PathBuf {
     fixture("golden/frame.json")
@@ -232,73 +232,6 @@ fn an_event_that_is_not_known_is_a_denial_only_where_a_tool_waits() {
 }
 
 #[test]
-fn a_payload_that_cannot_be_relied_on_is_a_denial_that_names_the_fault() {
-    for vendor in VENDORS {
-        let good = String::from_utf8(shell(vendor)).unwrap();
-        let fire = |payload: &[u8]| Run::hook(vendor).frame(golden()).stdin(payload).answer().denial();
-        let says = |payload: &str, why: &str| {
-            let reason = fire(payload.as_bytes());
-            let wanted =
-                format!("mh-hook-{vendor}: the payload {why}; nothing runs until this is put right; to undo, ");
-            assert!(reason.starts_with(&wanted), "{reason}");
-        };
-        says("", "on standard input was empty; the vendor gives the call as one JSON object there");
-        says(" \n", "is not one JSON object: byte 0: there is nothing but white space in it");
-        says("[]", "is not one JSON object: byte 0: expected an object, found `[`");
-        says("null", "is not one JSON object: byte 0: expected an object, found `n`");
-        says("{}", "has no string `hook_event_name`");
-        says(r#"{"hook_event_name":1}"#, "has no string `hook_event_name`");
-        says(r#"{"hook_event_name":"PreToolUse"}"#, "has no `tool_name`");
-        says(
-            &format!("{good}{good}"),
-            &format!("is not one JSON object: byte {}: there are bytes after the end of the document", good.len()),
-        );
-        says(
-            &format!("\u{feff}{good}"),
-            "is not one JSON object: byte 0: it begins with a byte order mark; save it as UTF-8 without one",
-        );
-        let end = good.strip_suffix('}').unwrap();
-        let twice = format!("{end},\"tool_name\":\"Read\"}}");
-        says(&twice, &format!("has the key `tool_name` twice in one object (byte {})", end.len() + 1));
-        let twice = format!("{end},\"x\":[{{\"a\":1,\"\\u0061\":2}}]}}");
-        says(&twice, &format!("has the key `a` twice in one object (byte {})", end.len() + 13));
-        let deep = |levels: usize| format!("{end},\"x\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
-        says(
-            &deep(127),
-            &format!("is not one JSON object: byte {}: nested more than 127 levels deep", end.len() + 5 + 126),
-        );
-        Run::hook(vendor)
-            .frame(fixture("frames/everything.json"))
-            .args(["--policy", "deny-only"])
-            .stdin(deep(126))
-            .answer()
-            .is_silent();
-        let reason = fire(
-            &good
-                .replace("true", "\u{1}")
-                .replace('\u{1}', "tr\u{7f}")
-                .into_bytes()
-                .iter()
-                .map(|b| if *b == 0x7f { 0xff } else { *b })
-                .collect::<Vec<_>>(),
-        );
-        assert!(
-            reason.contains("the payload is not one JSON object: byte ") && reason.contains(": not UTF-8; "),
-            "{reason}"
-        );
-        for (lone, shown) in [("\\ud800", "\\ud800"), ("\\udfff", "\\udfff")] {
-            let reason = fire(good.replace("true", lone).as_bytes());
-            assert!(reason.contains(&format!("a lone surrogate, `{}`, which is no character; ", shown)), "{reason}");
-        }
-        let reason = fire(good.replace("\"Bash\"", "7").as_bytes());
-        assert!(
-            reason.starts_with(" is unknown to the tool table of "),
-            "a name that is no string is no tool: {reason}"
-        );
-    }
-}
-
-#[test]
 fn of_several_faults_the_first_in_order_is_told() {
     for vendor in VENDORS {
         let says = |run: Run, why: &str| {
@@ -326,34 +259,6 @@ fn fields_that_a_vendor_adds_or_lacked_change_nothing() {
         // the least that is needed
         let least = json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash" });
         assert_eq!(fire(vendor, &least), usual);
-    }
-}
-
-#[test]
-fn another_agents_payload_is_denied_by_name() {
-    for (vendor, other, product) in [(CLAUDE, CODEX, "Codex"), (CODEX, CLAUDE, "Claude Code")] {
-        let own = if vendor == CLAUDE { "Claude Code" } else { "Codex" };
-        let denied = |payload: &Value, whose: &str| {
-            let reason = fire(vendor, payload).denial();
-            let wanted = format!("mh-hook-{vendor}: the payload is {whose}'s, and this hook is {own}'s; ");
-            assert!(reason.starts_with(&wanted), "{reason}");
-        };
-        denied(&call(other, "Bash", json!({})), product);
-        let mut cursor = call(vendor, "Bash", json!({}));
-        cursor["generation_id"] = "g".into();
-        denied(&cursor, "Cursor");
-        let mut copilot = call(vendor, "Bash", json!({}));
-        copilot["toolName"] = "bash".into();
-        denied(&copilot, "Copilot");
-        for name in ["BeforeTool", "BeforeModel"] {
-            denied(&at(vendor, name, "run_shell_command"), "Gemini CLI");
-            denied(&event(vendor, name), "Gemini CLI");
-        }
-        // a release that sends both keys is taken for the vendor's own
-        let mut both = call(vendor, "Bash", json!({}));
-        both["turn_id"] = "t".into();
-        both["prompt_id"] = "p".into();
-        assert_eq!(fire(vendor, &both).code, 0);
     }
 }
 

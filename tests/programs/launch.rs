@@ -76,42 +76,6 @@ fn the_frame_is_taken_from_the_flag_or_from_the_variable() {
 }
 
 #[test]
-fn a_frame_that_cannot_be_in_force_denies_and_says_why() {
-    let scratch = Scratch::new();
-    let edited = fs_err::read_to_string(golden()).unwrap().replace("file.read", "web.read");
-    let edited = scratch.file("edited.json", edited);
-    let fifo = scratch.path("fifo");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
-    let refused = |file: &str, why: &str| format!("the frame {file} is refused: {why}");
-    for vendor in VENDORS {
-        for (frame, why) in [
-            (String::new(), "--frame (or MH_FRAME) is '': it is empty".to_string()),
-            (
-                "frame.json".into(),
-                "--frame (or MH_FRAME) is 'frame.json': it is relative, and the working folder is the agent's to change; \
-                 give an absolute path"
-                    .into(),
-            ),
-            ("/nonexistent/f".into(), refused("/nonexistent/f", "unreadable: no such file or directory")),
-            ("/dev/stdin".into(), refused("/dev/stdin", "unreadable: it is a named pipe, not a regular file")),
-            ("/dev/zero".into(), refused("/dev/zero", "unreadable: it is a device, not a regular file")),
-            ("/".into(), refused("/", "unreadable: it is a folder, not a regular file")),
-            (
-                fifo.to_str().unwrap().into(),
-                refused(fifo.to_str().unwrap(), "unreadable: it is a named pipe, not a regular file"),
-            ),
-        ] {
-            stopped(vendor, admitted(vendor).frame(&frame), &why);
-            stopped(vendor, admitted(vendor).env("MH_FRAME", &frame), &why);
-        }
-        let reason = admitted(vendor).frame(&edited).answer().denial();
-        let start =
-            format!("mh-hook-{vendor}: the frame {} is refused: edited: it says it is {GOLDEN}", edited.display());
-        assert!(reason.starts_with(&start) && reason.ends_with(undo(vendor)), "{reason}");
-    }
-}
-
-#[test]
 fn a_path_need_not_be_utf_8_and_its_name_cannot_pose_as_words() {
     let scratch = Scratch::new();
     let name = std::ffi::OsString::from_vec(b"fr\xffame \n\xd0\xb0.json".to_vec());

@@ -39,9 +39,6 @@ fn sixteen_mebibytes_are_read_and_one_byte_more_is_not() {
     let hole = scratch.file("hole.json", "");
     fs_err::OpenOptions::new().write(true).open(&hole).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(run("mh-frame-verify", [&hole]).code, 1);
-    let answer = Run::hook("claude").frame(more).stdin(crate::common::shell("claude")).answer();
-    let wanted = format!("mh-hook-claude: the frame {more} is refused: too large: more than 16777216 bytes; ");
-    assert!(answer.denial().starts_with(&wanted));
 }
 
 #[test]

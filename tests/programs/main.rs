@@ -12,7 +12,6 @@ mod limits;
 mod mcp;
 mod patches;
 mod payloads;
-mod pipes;
 mod properties;
 mod protection;
 mod reports;

@@ -1,8 +1,6 @@
 //! Complaints of people who use tool hooks, guards and hashed JSON, each met by a test that is
 //! named after it. `owner/repository#number` is `https://github.com/owner/repository/issues/number`.
 
-use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -403,44 +401,6 @@ fn r49_a_variable_that_is_lost_is_no_frame_unless_one_is_required() {
         Run::hook(vendor).stdin(shell(vendor)).answer().is_silent();
         let reason = Run::hook(vendor).args(["--require-frame"]).stdin(shell(vendor)).answer().denial();
         assert!(reason.contains("no frame is in force, and one is required"));
-    }
-}
-
-// agent-of-empires/agent-of-empires#2221: the policy was another file when it was used than when
-// it was checked
-#[test]
-fn r50_the_frame_that_is_checked_is_the_one_that_decides() {
-    let scratch = Scratch::new();
-    let good = fs_err::read_to_string(golden()).unwrap();
-    let wider = good.replace("\"op\": \"skill.load\"", "\"op\": \"web.read\"");
-    let frame = scratch.file("frame.json", &good);
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut turn = 0;
-            while !stop.load(Ordering::Relaxed) {
-                let text = if turn % 2 == 0 { &wider } else { &good };
-                let beside = scratch.file("beside.json", text);
-                fs_err::rename(beside, &frame).unwrap();
-                turn += 1;
-            }
-        });
-        let payload = bytes(&call(CLAUDE, "WebFetch", json!({})));
-        let seen = std::panic::catch_unwind(|| {
-            let reasons: Vec<String> =
-                (0..300).map(|_| Run::hook(CLAUDE).frame(&frame).stdin(payload.clone()).answer().denial()).collect();
-            let by_frame = reasons.iter().filter(|reason| reason.starts_with("WebFetch needs web.read, ")).count();
-            let by_seal = reasons.iter().filter(|reason| reason.contains(" is refused: edited: ")).count();
-            assert_eq!(by_frame + by_seal, reasons.len(), "{reasons:?}");
-        });
-        stop.store(true, Ordering::Relaxed);
-        seen.unwrap();
-    });
-    let looped = scratch.path("loop");
-    symlink("loop", &looped).unwrap();
-    for path in [looped.as_path(), scratch.root(), "/dev/zero".as_ref(), "/dev/stdin".as_ref()] {
-        let reason = Run::hook(CLAUDE).frame(path).stdin(shell(CLAUDE)).answer().denial();
-        assert!(reason.contains(" is refused: unreadable: "), "{reason}");
     }
 }
 

@@ -15,6 +15,7 @@ use super::{Step, Unanswered, only_line, put, take, unblock, wait_any};
 use crate::decide::clipped;
 use crate::frame::shown;
 use crate::host::file::words;
+use crate::host::signals;
 
 /// Variables that change what a program does before its first line. A vendor's own settings can
 /// put them into the hook's environment in mid-session (Claude Code, `env`).
@@ -33,8 +34,8 @@ pub fn ask(program: &Path, line: &[u8], deadline: Instant) -> Result<Vec<u8>, Un
     // the folder that the hook runs in is the agent's to choose
     command.current_dir("/").process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        command.spawn().map_err(|error| Unanswered::fault(format!("cannot be started: {}", words(error))))?;
+    let started = signals::free(|| command.spawn());
+    let mut child = started.map_err(|error| Unanswered::fault(format!("cannot be started: {}", words(error))))?;
     let said = converse(&mut child, line, deadline);
     // not yet waited for, so the number is still its own
     if let Some(group) = Pid::from_raw(i32::try_from(child.id()).unwrap_or(0)) {

@@ -32,7 +32,7 @@ exit 1
 END",
     ),
     (
-        "no memory to start in",
+        "RLIMIT_AS leaves no memory to start in",
         "mv '{H}' '{H}.real' && printf '#!/bin/sh\nulimit -v 1000\nexec \"$0.real\" \"$@\"\n' > '{H}' && chmod 755 '{H}'",
     ),
     ("the frame missing", "rm '{F}'"),

@@ -72,6 +72,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("has no stderr", "exec \"$real\" \"$@\" 2>&-"),
     ("has /dev/null for stderr", "exec \"$real\" \"$@\" 2>/dev/null"),
     ("has a full disk for stderr", "exec \"$real\" \"$@\" 2>/dev/full"),
+    ("has a file for stderr", "exec \"$real\" \"$@\" 2>\"$0.log\""),
     ("has no stdout", "exec \"$real\" \"$@\" >&-"),
     ("has /dev/null for stdout", "exec \"$real\" \"$@\" >/dev/null"),
     ("has a full disk for stdout", "exec \"$real\" \"$@\" >/dev/full"),
@@ -81,7 +82,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("has an empty stdin", "exec \"$real\" \"$@\" </dev/null"),
     ("has a folder for stdin", "exec \"$real\" \"$@\" </"),
     ("has half a payload for stdin", "head -c 40 | \"$real\" \"$@\""),
-    ("has no memory", "ulimit -v 300; exec \"$real\" \"$@\""),
+    ("has no memory, by RLIMIT_AS", "ulimit -v 300; exec \"$real\" \"$@\""),
     ("may open nothing", "ulimit -n 3; exec \"$real\" \"$@\""),
 ];
 
@@ -178,7 +179,7 @@ fn audit(list: &mut List) {
         let outcome = session(codex, scratch, Mode::Direct, &entry.text, touch(), move || spoil(&program, &audit))?;
         outcome.effect(scratch.exists(MARK))
     }
-    list.blocked("the audit line is over the process's file size limit", |codex, scratch| {
+    list.blocked("the audit line is over RLIMIT_FSIZE", |codex, scratch| {
         run(codex, scratch, |program, _| script(program, "ulimit -f 0; exec \"$real\" \"$@\""))
     });
     list.blocked("the audit is a link", |codex, scratch| {
