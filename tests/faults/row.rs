@@ -160,7 +160,11 @@ impl Trial<'_> {
         let mut words = self.words();
         if by_entry && self.vendor != CLAUDE {
             let mut text = words.into_iter().map(|word| word.into_string().unwrap());
-            let line = Registration { program: text.next().unwrap(), arguments: text.collect() };
+            let line = Registration {
+                program: text.next().unwrap(),
+                arguments: text.collect(),
+                patience: Registration::PATIENCE,
+            };
             let line = metaharness::vendor::codex::command(&line);
             words = ["/bin/bash".into(), "-c".into(), line.into()].into();
         }
