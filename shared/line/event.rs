@@ -234,22 +234,22 @@ pub struct SessionStarted<'a> {
     /// The folder that the turn works in.
     pub cwd: Option<&'a str>,
     /// The tools that the model is offered.
-    pub offered_tools: Option<&'a Value>,
+    pub offered_tools: Option<Vec<&'a str>>,
     /// The operations that the frame admits; left out where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_operations: Vec<Value>,
     /// Tools that are not offered, and why.
     pub withheld: Option<Vec<Withheld<'a>>>,
     /// The slash commands.
-    pub slash_commands: Option<&'a Value>,
+    pub slash_commands: Option<Vec<&'a str>>,
     /// The skills.
-    pub skills: Option<&'a Value>,
+    pub skills: Option<Vec<&'a str>>,
     /// The agents.
-    pub agents: Option<&'a Value>,
+    pub agents: Option<Vec<&'a str>>,
     /// The plugins.
-    pub plugins: Option<&'a Value>,
+    pub plugins: Option<Vec<Plugin<'a>>>,
     /// The MCP servers.
-    pub mcp_servers: Option<&'a Value>,
+    pub mcp_servers: Option<Vec<McpServer<'a>>>,
     /// SHA-256 over what the run was started with; not computed here.
     pub inputs_digest: Option<&'a str>,
     /// The vendor's own record of the session.
@@ -265,6 +265,26 @@ pub struct Withheld<'a> {
     pub tool: &'a str,
     /// Why.
     pub reason: String,
+}
+
+/// A plugin that the vendor loaded.
+#[derive(Debug, Serialize)]
+pub struct Plugin<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Where it is from.
+    pub source: Option<&'a str>,
+    /// Its release.
+    pub version: Option<&'a str>,
+}
+
+/// An MCP server.
+#[derive(Debug, Serialize)]
+pub struct McpServer<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How it stands, in the vendor's word.
+    pub status: Option<&'a str>,
 }
 
 /// How far a run is cut off from what lies around.

@@ -8,9 +8,9 @@ use super::{Call, End, Item, Lines};
 use crate::frame::{Handoff, Operation, write_operation};
 use crate::json::{Layout, Writer};
 use crate::line::event::{
-    Census, Decision, Event, FinalAnswer, Hermetic, Imposed, Numbered, ObservedModel, Outcome, PermissionDenial,
-    Process, RateLimit, Refused, SessionEnded, SessionStarted, StepOutcome, ToolRequested, Unavailable, Usage,
-    Withheld,
+    Census, Decision, Event, FinalAnswer, Hermetic, Imposed, McpServer, Numbered, ObservedModel, Outcome,
+    PermissionDenial, Plugin, Process, RateLimit, Refused, SessionEnded, SessionStarted, StepOutcome, ToolRequested,
+    Unavailable, Usage, Withheld,
 };
 use crate::seal::VerifiedFrame;
 use crate::turn::{Figures, Judgement, Stopped};
@@ -22,6 +22,7 @@ pub struct Events {
     about: About,
     census: Census,
     agents: u64,
+    credentials: Option<String>,
 }
 
 /// What the lines say of the run.
@@ -54,7 +55,7 @@ pub struct About {
 impl Events {
     /// For the run of this id.
     pub fn new(run: String, about: About) -> Events {
-        Events { numbered: Numbered::new(run), about, census: Census::default(), agents: 0 }
+        Events { numbered: Numbered::new(run), about, census: Census::default(), agents: 0, credentials: None }
     }
 
     /// The last line of a run, with what stands before it counted.
@@ -75,6 +76,7 @@ impl Events {
 
     fn started(&mut self, session: Option<&str>, model: Option<&str>, facts: &Value) -> String {
         let word = |name: &str| facts.get(name).and_then(Value::as_str);
+        self.credentials = word("credential_source").map(String::from);
         let admitted = self.about.frame.iter().flat_map(|frame| &frame.frame().operations);
         let started = SessionStarted {
             adapter: self.about.vendor,
@@ -86,17 +88,20 @@ impl Events {
             credential_source: word("credential_source"),
             output_style: word("output_style"),
             cwd: Some(&self.about.cwd),
-            offered_tools: facts.get("offered_tools"),
+            offered_tools: names(facts, "offered_tools"),
             available_operations: admitted.map(as_value).collect(),
             withheld: self.about.withheld.as_ref().map(|tools| {
                 let needs = |operation| format!("needs {operation}, which the frame does not admit");
                 tools.iter().map(|(tool, operation)| Withheld { tool, reason: needs(operation) }).collect()
             }),
-            slash_commands: facts.get("slash_commands"),
-            skills: facts.get("skills"),
-            agents: facts.get("agents"),
-            plugins: facts.get("plugins"),
-            mcp_servers: facts.get("mcp_servers"),
+            slash_commands: names(facts, "slash_commands"),
+            skills: names(facts, "skills"),
+            agents: names(facts, "agents"),
+            plugins: named(facts, "plugins", |name, member| {
+                let (source, version) = (member("source").or_else(|| member("path")), member("version"));
+                Plugin { name, source, version }
+            }),
+            mcp_servers: named(facts, "mcp_servers", |name, member| McpServer { name, status: member("status") }),
             inputs_digest: None,
             transcript: None,
             hermetic: Hermetic {
@@ -178,7 +183,7 @@ impl Events {
             permission_denials: end.turn.facts().map(|_| denials.collect()),
             subagents_spawned: Some(self.agents),
             usage: used,
-            model_usage: facts.get("model_usage"),
+            model_usage: facts.get("model_usage").filter(|usage| usage.is_object()),
             census: self.census.clone(),
             final_answer: answered.then(|| FinalAnswer { text: end.turn.answer(), turn_id: None }),
             observed_models: end
@@ -188,6 +193,26 @@ impl Events {
                 .map(|model| vec![ObservedModel { turn: 1, turn_id: None, model, scope: "session" }]),
         }
     }
+}
+
+/// The names of a list in the vendor's record, whether it has words or objects that carry a `name`; a
+/// record may change its shape, and the line must not.
+fn names<'a>(facts: &'a Value, list: &str) -> Option<Vec<&'a str>> {
+    let name = |item: &'a Value| item.as_str().or_else(|| item.get("name")?.as_str());
+    Some(facts.get(list)?.as_array()?.iter().filter_map(name).collect())
+}
+
+/// The same, with what is wanted of each besides its name.
+fn named<'a, T>(
+    facts: &'a Value,
+    list: &str,
+    of: impl Fn(&'a str, &dyn Fn(&str) -> Option<&'a str>) -> T,
+) -> Option<Vec<T>> {
+    let one = |item: &'a Value| {
+        let member = |name: &str| item.get(name).and_then(Value::as_str);
+        Some(of(item.as_str().or_else(|| member("name"))?, &member))
+    };
+    Some(facts.get(list)?.as_array()?.iter().filter_map(one).collect())
 }
 
 /// The figures, and what of them only the vendor's own record has.
@@ -268,7 +293,7 @@ impl Lines for Events {
             }
             Item::Warning { code, message } => Event::Warning { code, message },
             Item::Unauthorized { detail, line } => {
-                Event::AuthExpired { credential_source: None, detail, source_line: line }
+                Event::AuthExpired { credential_source: self.credentials.as_deref(), detail, source_line: line }
             }
             Item::Opaque { kind, subtype, digest, line } => {
                 Event::Opaque { vendor_type: kind, vendor_subtype: subtype, digest, source_line: line }
