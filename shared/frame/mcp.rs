@@ -6,6 +6,9 @@
 /// What every rendered MCP tool name begins with.
 pub const PREFIX: &str = "mcp__";
 
+/// How a rendered name looks, for people.
+pub const FORM: &str = "mcp__SERVER__TOOL";
+
 /// What stands between server and tool.
 const SEPARATOR: &str = "__";
 

@@ -3,6 +3,9 @@
 use super::Kind;
 use crate::line::commands;
 
+/// The mode of decisions in which an admitted call is put to the embedder.
+pub const ASK: &str = "ask";
+
 /// The codes by which a command is refused. They never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {

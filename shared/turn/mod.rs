@@ -6,6 +6,7 @@
 //! passed on from the child.
 
 mod audit;
+mod capabilities;
 mod control;
 mod course;
 mod descendants;
@@ -24,14 +25,15 @@ mod room;
 mod shadow;
 
 pub use audit::{Decided, Judgement};
-pub use control::{Code, controls, unsupported};
+pub use capabilities::{Capabilities, Holds};
+pub use control::{ASK, Code, controls, unsupported};
 pub use course::{Course, Telling};
 pub use descendants::{adopt, end_all};
 pub use drive::{Drive, Ending, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
 pub use event::{Event, Figures};
 pub use handoff::{Owed, Promise};
-pub use launch::{Credentials, Launch, Order, launch};
+pub use launch::{Credentials, Launch, Order, imposed, launch, unavailable};
 pub use lines::{About, End, Events, Item, Lines, Stream};
 pub use outcome::{Call, Outcome, Turn, Unenforced};
 pub use output::{Frame as Printed, json, text};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Kind;
 use crate::host::words;
-use crate::vendor::{Vendor as _, claude, codex};
+use crate::vendor::{Vendor as _, claude::Claude, codex::Codex};
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,20 +37,19 @@ impl fmt::Display for Version {
 }
 
 impl Kind {
-    /// The oldest release whose hooks can be made to fail closed. Of older releases of Codex it was
-    /// not measured whether they take hooks and trust from the launch line.
+    /// The oldest release whose hooks can be made to fail closed.
     pub fn oldest(self) -> Option<Version> {
         Version::in_text(match self {
-            Kind::Claude => claude::FAILS_CLOSED_FROM,
-            Kind::Codex => codex::Codex::table().release,
+            Kind::Claude => Claude::OLDEST,
+            Kind::Codex => Codex::OLDEST,
         })
     }
 
     /// The release that the tables were measured on.
     pub fn measured(self) -> Option<Version> {
         Version::in_text(match self {
-            Kind::Claude => claude::Claude::table().release,
-            Kind::Codex => codex::Codex::table().release,
+            Kind::Claude => Claude::table().release,
+            Kind::Codex => Codex::table().release,
         })
     }
 }

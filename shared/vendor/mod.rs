@@ -37,6 +37,14 @@ pub trait Vendor {
     /// The most of the instruction text that reaches the model whole, in what
     /// [`Vendor::measure`] counts.
     const TEXT_LIMIT: usize;
+    /// The oldest release that a governed turn takes: its hooks can be made to fail closed.
+    const OLDEST: &'static str;
+    /// What becomes of a call that is admitted under policy `frame`, in words.
+    const ALLOW: &'static str;
+    /// The tools of which it was measured that they run with a replaced input. MCP tools do too.
+    const REPLACED: &'static [&'static str];
+    /// Calls that no hook ever sees: the vendor's own word for them, and why.
+    const UNSEEN: &'static [(&'static str, &'static str)];
 
     /// The tools of the release that was measured.
     fn table() -> &'static Table;

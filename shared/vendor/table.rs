@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Payload, RawAsks};
+use crate::frame::mcp;
 
 /// What a tool is to the guard.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +57,18 @@ impl Table {
         self.tools.iter().find(|tool| tool.name == name).map(|tool| tool.class)
     }
 
+    /// The tools that need this operation, among others or by their input. MCP tools are not in the
+    /// table.
+    pub fn needing(&self, operation: &str) -> Vec<&'static str> {
+        let word = |c: char| c.is_ascii_lowercase() || c == '.';
+        let needs = |words: &str| words.split(|c| !word(c)).any(|word| word == operation);
+        let tools = self.tools.iter();
+        tools
+            .filter(|tool| matches!(tool.class, Class::Carries(words, _) if needs(words)))
+            .map(|tool| tool.name)
+            .collect()
+    }
+
     /// What a call of this tool asks for; a tool that the table does not have asks for something
     /// that nobody can name.
     pub fn asks(&self, payload: &Payload<'_>, tool: &str, product: &str) -> RawAsks {
@@ -81,7 +94,7 @@ impl Table {
                 Class::Denied(why) => writeln!(out, "{name:width$}  deny     {why}"),
             };
         }
-        let _ = writeln!(out, "{:width$}  needs    mcp.call SERVER/TOOL", "mcp__SERVER__TOOL");
+        let _ = writeln!(out, "{:width$}  needs    mcp.call SERVER/TOOL", mcp::FORM);
         let _ = writeln!(out, "{:width$}  deny     unknown to this table", "any other");
         out
     }

@@ -1,8 +1,10 @@
 //! `mh-run`: one governed turn that a script can trust.
 
+mod capabilities;
 mod options;
 mod prompt;
 mod report;
+mod schema;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -185,14 +187,14 @@ fn telling(
                 vendor: options.kind.word(),
                 version: version.to_string(),
                 frame: order.frame.as_ref().map(|(_, frame)| frame.clone()),
-                decisions: if options.asking.is_some() { "ask" } else { options.policy.word() },
+                decisions: if options.asking.is_some() { turn::ASK } else { options.policy.word() },
                 hermetic: options.hermetic,
                 cwd,
                 model: options.model.clone(),
                 withheld: order.withheld(),
                 ambient: before.left_out.clone(),
-                imposed: order.imposed(),
-                unavailable: order.unavailable(),
+                imposed: turn::imposed(options.kind, order.frame.is_some(), options.hermetic),
+                unavailable: turn::unavailable(options.kind),
             },
         )),
     };

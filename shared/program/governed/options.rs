@@ -7,17 +7,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::{Stop, about, text};
-use super::PROGRAM;
+use super::{PROGRAM, capabilities, schema};
 use crate::decide::Policy;
 use crate::host::{self, Decider, words};
 use crate::seal::Digest;
-use crate::turn::{Credentials, Kind, OnEof};
+use crate::turn::{ASK, Credentials, Kind, OnEof};
 
-const HELP: &str = "\
+/// What the program says of itself.
+pub const HELP: &str = "\
 usage: mh-run claude|codex -p [TEXT] [--frame FILE [--digest HEX]] [options] [-- vendor options]
+       mh-run capabilities claude|codex [--output-format text|json]
+       mh-run schema [NAME]
 
 Runs one turn of Claude Code or Codex under a sealed frame, and ends with a code that a script can
-trust: on 0, standard output is the model's answer and nothing else.
+trust: on 0, standard output is the model's answer and nothing else. capabilities: what a run with
+this vendor can promise. schema: the JSON Schema of a line or a document, by name; their names.
 
   -p, --prompt [TEXT]     the prompt; with standard input besides, that and a blank line go before
                           it; without TEXT, standard input is the prompt (also --print)
@@ -170,6 +174,11 @@ const SWITCHES: [&str; 5] = ["verbose", "fail-on-denied", "handoff-check", "proj
 
 /// Take a command line.
 pub fn take(mut arguments: Vec<OsString>) -> Result<Asked, Stop> {
+    match arguments.first().and_then(|word| word.to_str()) {
+        Some("schema") => return schema::take(arguments.split_off(1)).map(Asked::About),
+        Some("capabilities") => return capabilities::take(arguments.split_off(1)).map(Asked::About),
+        _ => {}
+    }
     let mut typed = Typed::default();
     if let Some(at) = arguments.iter().position(|argument| argument == "--") {
         typed.passed = arguments.split_off(at).into_iter().skip(1).collect();
@@ -256,12 +265,12 @@ impl Typed {
         }
         let decisions = self.word("decisions")?;
         let policy = match decisions.as_deref() {
-            None | Some("ask") => Policy::Frame,
+            None | Some(ASK) => Policy::Frame,
             Some(word) => {
                 Policy::from_word(word).ok_or_else(|| Stop::usage("--decisions takes frame, deny-only or ask"))?
             }
         };
-        let asking = self.asking(decisions.as_deref() == Some("ask"))?;
+        let asking = self.asking(decisions.as_deref() == Some(ASK))?;
         let format = match (self.word("output-format")?.as_deref(), asking) {
             (None | Some("events"), Some(_)) => Format::Events,
             (Some(_), Some(_)) => return Err(Stop::usage("--decisions ask goes with --output-format events alone")),

@@ -157,45 +157,46 @@ pub fn launch(order: &Order, room: &PrivateRoom) -> Result<Launch, String> {
     Ok(launch)
 }
 
-impl Order {
-    /// What the launch does to cut the turn off from what lies around: which part, and by what.
-    pub fn imposed(&self) -> Vec<(&'static str, &'static str)> {
-        let mut all = match self.kind {
-            Kind::Claude => vec![
-                ("settings", "--setting-sources ''"),
-                ("mcp servers", "--strict-mcp-config"),
-                ("hooks", "the run's own, by --settings"),
-            ],
-            Kind::Codex => vec![
-                ("settings", "--ignore-user-config"),
-                ("hooks", "the run's own, by -c, with their trust"),
-                ("login shell", "ZDOTDIR is an empty folder"),
-            ],
-        };
-        if self.kind == Kind::Claude && self.frame.is_some() {
-            all.push(("tools", "--tools, by what the frame admits"));
-        }
-        if self.hermetic {
-            all.extend([("home", "a scratch folder"), ("environment", "cleared, but for what is named")]);
-        }
-        all
+/// What a launch does to cut the turn off from what lies around: which part, and by what.
+pub fn imposed(kind: Kind, framed: bool, hermetic: bool) -> Vec<(&'static str, &'static str)> {
+    let mut all = match kind {
+        Kind::Claude => vec![
+            ("settings", "--setting-sources ''"),
+            ("mcp servers", "--strict-mcp-config"),
+            ("hooks", "the run's own, by --settings"),
+        ],
+        Kind::Codex => vec![
+            ("settings", "--ignore-user-config"),
+            ("hooks", "the run's own, by -c, with their trust"),
+            ("login shell", "ZDOTDIR is an empty folder"),
+            ("sandbox", "-s: as told, else workspace-write where the frame admits writing or a shell, else read-only"),
+        ],
+    };
+    if kind == Kind::Claude && framed {
+        all.push(("tools", "--tools, by what the frame admits"));
     }
+    if hermetic {
+        all.extend([("home", "a scratch folder"), ("environment", "cleared, but for what is named")]);
+    }
+    all
+}
 
+/// What it cannot do, and why.
+pub fn unavailable(kind: Kind) -> Vec<(&'static str, &'static str)> {
+    match kind {
+        Kind::Claude => vec![("sandbox", "none is put around the vendor; an admitted shell does what its user can")],
+        Kind::Codex => {
+            vec![("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted")]
+        }
+    }
+}
+
+impl Order {
     /// The tools that the vendor is told not to offer, each with the operation that it needs; `None`
     /// where it takes no such list.
     pub fn withheld(&self) -> Option<Vec<(&'static str, &'static str)>> {
         let (_, frame) = self.frame.as_ref().filter(|_| self.kind == Kind::Claude)?;
         Some(claude::withheld(frame))
-    }
-
-    /// What it cannot do, and why.
-    pub fn unavailable(&self) -> Vec<(&'static str, &'static str)> {
-        match self.kind {
-            Kind::Claude => Vec::new(),
-            Kind::Codex => {
-                vec![("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted")]
-            }
-        }
     }
 
     /// The hook's command line.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{figures, owned, text};
 use crate::turn::Event;
+use crate::vendor::{Vendor as _, codex::Codex};
 
 /// What a rollout tells of a turn.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -165,7 +166,7 @@ fn item(record: &Value, into: &mut Rollout) {
     }
     let call = (id.to_string(), kind.to_string());
     match kind {
-        "WebSearch" | "ImageGeneration" => into.unseen.push(call),
+        _ if Codex::UNSEEN.iter().any(|(unseen, _)| *unseen == kind) => into.unseen.push(call),
         "CommandExecution" if word("/payload/item/source").contains("interaction") => into.unseen.push(call),
         // a patch or a call that was refused is told too
         _ if matches!(word("/payload/item/status"), "declined" | "blocked") => {}

@@ -27,6 +27,11 @@ impl Vendor for Claude {
     /// A context above 10,000 characters is replaced by a preview of 2 KB; some room for what the
     /// vendor puts before it.
     const TEXT_LIMIT: usize = 9_500;
+    const OLDEST: &'static str = FAILS_CLOSED_FROM;
+    const ALLOW: &'static str = "granted: the vendor asks nobody, and its own deny and ask rules still hold";
+    const REPLACED: &'static [&'static str] =
+        &["Agent", "Bash", "Edit", "Glob", "Grep", "Monitor", "NotebookEdit", "Read", "Skill", "TaskCreate", "Write"];
+    const UNSEEN: &'static [(&'static str, &'static str)] = &[];
 
     fn table() -> &'static Table {
         &table::TABLE
@@ -102,7 +107,7 @@ impl Vendor for Claude {
         if event != "PreToolUse" {
             return Some(format!("takes no replaced input at {event}: neither command would run"));
         }
-        if !tool.starts_with(mcp::PREFIX) && !table::REPLACED.contains(&tool) {
+        if !tool.starts_with(mcp::PREFIX) && !Self::REPLACED.contains(&tool) {
             return Some("was not seen to run a replaced input, and then its own would run".into());
         }
         let own = !tool.starts_with(mcp::PREFIX);

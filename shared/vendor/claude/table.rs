@@ -64,10 +64,6 @@ pub static TABLE: Table = Table {
     ],
 };
 
-/// The tools of which it was measured that they run with a replaced input. MCP tools do too.
-pub const REPLACED: [&str; 11] =
-    ["Agent", "Bash", "Edit", "Glob", "Grep", "Monitor", "NotebookEdit", "Read", "Skill", "TaskCreate", "Write"];
-
 /// What can be told of where a call looks, from its pattern.
 enum Head {
     /// The pattern is a glob over paths.

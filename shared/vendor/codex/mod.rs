@@ -39,6 +39,17 @@ impl Vendor for Codex {
     const UNDO: &'static str = "remove the mh-hook-codex entries from the config.toml they stand in";
     /// The vendor counts four bytes for a token; some room for what it puts around the text.
     const TEXT_LIMIT: usize = CONTEXT_TOKENS as usize * 4 - 4_000;
+    /// Of older ones it was not measured whether they take hooks and trust from the launch line.
+    const OLDEST: &'static str = table::TABLE.release;
+    const ALLOW: &'static str = "not denied: the vendor goes on, and an MCP call is approved where it would ask";
+    const REPLACED: &'static [&'static str] = &["Bash", "apply_patch", "view_image", "update_plan", "spawn_agent"];
+    /// By the kind of the item in the vendor's rollout; what is typed into a terminal is told by its
+    /// source.
+    const UNSEEN: &'static [(&'static str, &'static str)] = &[
+        ("WebSearch", "hosted web search runs at the provider"),
+        ("ImageGeneration", "hosted image generation runs at the provider"),
+        ("write_stdin", "typing into a terminal fires no hook"),
+    ];
 
     fn table() -> &'static Table {
         &table::TABLE
@@ -125,8 +136,7 @@ impl Vendor for Codex {
             "Bash" | "apply_patch" if replaced.input.count() != 1 => {
                 Some("takes nothing but `command` from a replaced input, and there is more in it".into())
             }
-            "Bash" | "apply_patch" | "view_image" | "update_plan" | "spawn_agent" => None,
-            tool if tool.starts_with(mcp::PREFIX) => None,
+            tool if tool.starts_with(mcp::PREFIX) || Self::REPLACED.contains(&tool) => None,
             _ => Some("was not seen to run a replaced input, and then its own would run".into()),
         }
     }
