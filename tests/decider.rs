@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 const CLAUDE: &str = env!("CARGO_BIN_EXE_mh-hook-claude");
 const CODEX: &str = env!("CARGO_BIN_EXE_mh-hook-codex");
 
+#[path = "schema/mod.rs"]
+mod schema;
+
 struct Room {
     folder: tempfile::TempDir,
 }
@@ -98,6 +101,7 @@ impl Room {
         let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
         let out = child.wait_with_output().unwrap();
         let line = std::fs::read_to_string(&audit).unwrap_or_default();
+        line.lines().for_each(|line| schema::holds("audit", &serde_json::from_str(line).unwrap()));
         Answer {
             code: out.status.code(),
             stdout: String::from_utf8(out.stdout).unwrap(),
@@ -286,6 +290,7 @@ fn the_question_is_one_line_of_the_protocol() {
     asked["agent_id"] = json!("a1");
     room.ask(CLAUDE, &decider, &["--deadline", "9"], &asked);
     let line = std::fs::read_to_string(room.path("line")).unwrap();
+    schema::line(&line);
     let mut line: Value = serde_json::from_str(line.trim_end_matches('\n')).unwrap();
     let left = line["deadline_ms"].take().as_u64().unwrap();
     assert!((1..=9000).contains(&left), "{left}");

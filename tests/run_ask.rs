@@ -1,6 +1,6 @@
 //! `mh-run --decisions ask`: an embedder steers a turn over lines, on stand-ins that fire the real
 //! hooks.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod run_common;
 
@@ -54,6 +54,7 @@ impl Asking {
     fn next(&mut self, event: &str) -> Value {
         loop {
             let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {event} in {:?}", self.seen));
+            run_common::schema::line(&line);
             let line: Value = serde_json::from_str(&line).unwrap();
             self.seen.push(line.clone());
             if line["event"] == event {

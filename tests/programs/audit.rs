@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::common::schema;
 use crate::common::{Answer, CLAUDE, CODEX, GOLDEN, Run, Scratch, VENDORS, bytes, call, event, fixture, shell};
 
 fn hook(vendor: &str, audit: &Path) -> Run {
@@ -18,7 +19,12 @@ fn fire(vendor: &str, audit: &Path, payload: &Value) -> Answer {
 fn lines(audit: &Path) -> Vec<Value> {
     let text = fs_err::read_to_string(audit).unwrap();
     assert!(text.ends_with('\n'), "{text}");
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))).collect()
+    let read = |line| {
+        let line = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        schema::holds("audit", &line);
+        line
+    };
+    text.lines().map(read).collect()
 }
 
 /// The one line of an audit, its time and duration looked at and taken out.

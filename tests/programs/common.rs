@@ -2,6 +2,9 @@
 //!
 //! Every run gets a cleared environment, so that nothing of the machine's can answer for a program.
 
+#[path = "../schema/mod.rs"]
+pub mod schema;
+
 use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -136,9 +139,13 @@ impl Run {
         });
         let status = child.wait().unwrap();
         given.unwrap_or_else(|why| panic!("standard input was not read to its end: {why}"));
+        let stdout = String::from_utf8(stdout).unwrap();
+        if self.command.get_args().any(|argument| argument == "--json") {
+            stdout.lines().for_each(|line| schema::holds("verify", &serde_json::from_str(line).unwrap()));
+        }
         Answer {
             code: status.code().unwrap_or_else(|| panic!("ended by a signal: {status}")),
-            stdout: String::from_utf8(stdout).unwrap(),
+            stdout,
             stderr: String::from_utf8(stderr).unwrap(),
         }
     }

@@ -1,6 +1,9 @@
 //! A room for a turn with a stand-in for the vendor: a script that takes the vendor's command
 //! line, speaks its stream, and fires the hooks that it was given.
 
+#[path = "../schema/mod.rs"]
+pub mod schema;
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -167,12 +170,11 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// An ended run; whatever it wrote for programs is held to its schema.
     pub fn of(output: Output) -> Ended {
-        Ended {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        stdout.lines().for_each(schema::line);
+        Ended { code: output.status.code(), stdout, stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
     /// Exit 2, nothing on stdout, this on stderr.

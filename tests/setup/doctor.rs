@@ -5,6 +5,7 @@ use std::fs;
 use metaharness::frame::Operation;
 use serde_json::Value;
 
+use crate::schema::Seen;
 use crate::scratch::{Scratch, set_mode};
 
 const CLAUDE: &str = "project/.claude/settings.json";
@@ -375,4 +376,26 @@ fn a_project_undoes_it_once_it_is_trusted() {
     fs::remove_file(scratch.at("project/.codex/config.toml")).unwrap();
     let text = scratch.run(&["doctor", "codex"]);
     assert!(text.contains("with -p alone: ") && text.contains("fast.config.toml: features.hooks"), "{text}");
+}
+
+#[test]
+fn its_objects_are_all_that_their_schema_has() {
+    let scratch = Scratch::new();
+    let mut seen = Seen::of("doctor");
+    let mut look = |vendor: &[&str]| {
+        let done = scratch.setup(&[&["doctor", "--json"], vendor].concat()).assert();
+        seen.look(&serde_json::from_slice(&done.get_output().stdout).unwrap());
+    };
+    look(&[]);
+    claude(&scratch);
+    codex(&scratch);
+    look(&["claude"]);
+    look(&["codex"]);
+    let rewriter = r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "rewriter"}]}]}, "disableAllHooks": true}"#;
+    scratch.write(LOCAL, rewriter);
+    look(&["claude"]);
+    let bad = scratch.read(CLAUDE).replace("\"timeout\": 30", "\"timeout\": 3");
+    scratch.write(CLAUDE, bad);
+    look(&["claude"]);
+    seen.is_all();
 }

@@ -6,4 +6,6 @@ mod claude;
 mod codex;
 mod doctor;
 mod refusals;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod scratch;

@@ -94,7 +94,11 @@ impl Scratch {
     /// Run it; its standard output, if it ends well.
     pub fn run(&self, arguments: &[&str]) -> String {
         let done = self.setup(arguments).assert().success();
-        String::from_utf8(done.get_output().stdout.clone()).unwrap()
+        let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+        if arguments.contains(&"--json") {
+            crate::schema::holds("doctor", &serde_json::from_str(&text).unwrap());
+        }
+        text
     }
 
     /// Run it; what it says as it fails with this code.
