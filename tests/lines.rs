@@ -362,6 +362,17 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
         words
     };
     assert_eq!(sorted(renamed), sorted(words(event, "/oneOf")));
+    // and each warning its code where it is told
+    let mut warnings = Vec::new();
+    for folder in ["shared/turn", "shared/turn/lines", "shared/turn/read", "shared/program/governed"] {
+        for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default();
+            for before in ["code: \"", "warnings.push((\""] {
+                warnings.extend(text.split(before).skip(1).map(|rest| rest.split('"').next().unwrap().to_string()));
+            }
+        }
+    }
+    assert_eq!(sorted(warnings), sorted(words(event, "/$defs/warning/properties/code/enum")));
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.word()).collect();
     let refused = "/$defs/command.result/properties/outcome/oneOf/1/properties/refused/properties/code/enum";
     assert_eq!(codes, words(event, refused));

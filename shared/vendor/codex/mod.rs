@@ -46,9 +46,9 @@ impl Vendor for Codex {
     /// By the kind of the item in the vendor's rollout; what is typed into a terminal is told by its
     /// source.
     const UNSEEN: &'static [(&'static str, &'static str)] = &[
-        ("WebSearch", "hosted web search runs at the provider"),
+        ("WebSearch", "hosted web search runs at the provider, and is off unless web.read is admitted"),
         ("ImageGeneration", "hosted image generation runs at the provider"),
-        ("write_stdin", "typing into a terminal fires no hook"),
+        ("write_stdin", "typing into a terminal fires no hook, and a turn is given no terminal"),
     ];
 
     fn table() -> &'static Table {
