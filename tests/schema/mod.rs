@@ -84,9 +84,8 @@ pub fn fits(name: &str, value: &Value) -> bool {
     held(name).strict.is_valid(value)
 }
 
-/// Hold a value to the schema of this name.
-#[track_caller]
-pub fn holds(name: &str, value: &Value) {
+/// What of a value is not as the schema of this name says.
+pub fn wrong(name: &str, value: &Value) -> Option<String> {
     let errors: Vec<String> = held(name)
         .strict
         .iter_errors(value)
@@ -94,19 +93,31 @@ pub fn holds(name: &str, value: &Value) {
             format!("{}: {}", error.instance_path(), error.to_string().chars().take(2_000).collect::<String>())
         })
         .collect();
-    assert!(errors.is_empty(), "shared/schema/{name}.json does not have this: {value}\n{}", errors.join("\n"));
+    let told = || format!("shared/schema/{name}.json does not have this: {value}\n{}", errors.join("\n"));
+    (!errors.is_empty()).then(told)
 }
 
-/// Hold a line of a run to the schema that it belongs to, by its tag; what is no such line passes.
+/// Hold a value to the schema of this name.
+#[track_caller]
+pub fn holds(name: &str, value: &Value) {
+    assert!(fits(name, value), "{}", wrong(name, value).unwrap_or_default());
+}
+
+/// What of a line of a run is not as the schema says that it belongs to, by its tag; what is no such
+/// line is in order.
+pub fn wrong_line(line: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    match value["format"] == "metaharness.event/1" {
+        true => wrong("event", &value),
+        false => value["type"].is_string().then(|| wrong("stream", &value)).flatten(),
+    }
+}
+
+/// Hold a line of a run to its schema.
 #[track_caller]
 pub fn line(line: &str) {
-    if let Ok(value) = serde_json::from_str::<Value>(line) {
-        if value["format"] == "metaharness.event/1" {
-            holds("event", &value);
-        } else if value["type"].is_string() {
-            holds("stream", &value);
-        }
-    }
+    let wrong = wrong_line(line);
+    assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
 }
 
 /// What was seen of one schema: each field there and, where it may be, left out; each type, each

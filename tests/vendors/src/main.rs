@@ -11,6 +11,8 @@ mod frame;
 mod http;
 mod mcp;
 mod options;
+#[path = "../../schema/mod.rs"]
+mod schema;
 mod scratch;
 mod suite;
 

@@ -50,6 +50,18 @@ pub fn list(list: &mut List) {
                 hold([(answered, "answered"), (scratch.exists(MARK), "ran")], &told(&outcome))
             },
         );
+        // each line is held to its schema where it is read
+        for (form, last) in [("events", "\"event\":\"stream.closed\""), ("stream-json", "\"type\":\"result\"")] {
+            let what = format!("mh-run, {name}: a turn in lines is what the schema says ({form})");
+            list.holds(what, move |codex, scratch| {
+                let flags = [&OPEN[..], &["--output-format", form]].concat();
+                let outcome = turn(codex, scratch, mode, &Spec::admitting(&["shell"]), &[touch()], &flags)?;
+                let lines = outcome.ended.stdout.lines().filter(|line| line.contains(MARK)).count();
+                let whole = outcome.ended.stdout.lines().last().is_some_and(|line| line.contains(last));
+                let checks = [(outcome.ended.code == Some(0), "answered"), (lines > 0 && whole, "told to its end")];
+                hold(checks, &told(&outcome))
+            });
+        }
         list.holds(format!("mh-run, {name}: a refused call leaves no trace, and is named"), move |codex, scratch| {
             let flags = [&OPEN[..], &JSON, &["--fail-on-denied"]].concat();
             let outcome = turn(codex, scratch, mode, &all_but(&["file.write"]), &[adds(MARK)], &flags)?;
