@@ -5,7 +5,6 @@
 mod run_common;
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
@@ -19,6 +18,7 @@ use serde_json::{Value, json};
 
 /// All that Claude Code's stream can tell, but for calls.
 const TELLS: &str = r#"
+say '{"type":"system","subtype":"hook_started","hook_name":"SessionStart:startup"}'
 say '{"type":"system","subtype":"init","session_id":"s1","model":"model-1","permissionMode":"default","apiKeySource":"none","output_style":"default","tools":["Bash"],"slash_commands":["one"],"skills":["two"],"agents":[{"name":"three"}],"plugins":[{"name":"p","source":"s","version":"1"},{"name":"q","new":[]},"r"],"mcp_servers":[{"name":"m","status":"connected"},{"name":"n"}],"claude_code_version":"2.1.332"}'
 say '{"type":"system","subtype":"odd"}'; say '{"type":"odd"}'; say odd
 say '{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","rateLimitType":"five_hour","resetsAt":1,"utilization":0.5,"isUsingOverage":false}}'
@@ -141,6 +141,7 @@ fn lines_of(scene: &Scene, form: &str) -> Vec<Value> {
 /// The lines of a run that nobody answers.
 fn told_by(mut command: Command) -> Vec<Value> {
     let output = command.output().unwrap();
+    assert!(!output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -232,14 +233,16 @@ answer fine
 fn the_events_of_runs_are_all_that_their_schema_has() {
     let mut seen = Seen::of("event");
     for scene in scenes() {
-        lines_of(&scene, "events").iter().for_each(|line| seen.look(line));
+        let lines = lines_of(&scene, "events");
+        assert_eq!((&lines[0]["event"], &lines[0]["seq"]), (&json!("session.started"), &json!(1)), "{lines:?}");
+        lines.iter().for_each(|line| seen.look(line));
     }
     asked().iter().for_each(|line| seen.look(line));
     // without a frame, and on a release that nothing is known of
     let room = Room::new();
     room.claude("begin; use c1 Bash '{}'; hook PreToolUse Bash c1 '{}'; result c1 false ran; answer fine");
     let script = std::fs::read_to_string(room.path("bin/claude")).unwrap();
-    std::fs::write(room.path("bin/claude"), script.replace("2.1.332", "9.0.0")).unwrap();
+    room.program("bin/claude", &script.replace("2.1.332", "9.0.0"));
     let lines = told_by(room.command("claude", &["-p", "do it", "--output-format", "events"]));
     lines.iter().for_each(|line| seen.look(line));
     seen.is_all();
@@ -254,7 +257,6 @@ fn the_records_of_runs_are_all_that_their_schema_has() {
         lines.iter().for_each(|line| seen.look(line));
     }
     let room = Room::new();
-    let decider = room.path("decide");
     let text = r#"#!/bin/sh
 say() { printf '{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"%s","decision":%s}\n' "$1" "$2"; }
 read -r line
@@ -264,8 +266,7 @@ case $line in
   *'"late"'*) sleep 600 ;;
 esac
 "#;
-    std::fs::write(&decider, text).unwrap();
-    std::fs::set_permissions(&decider, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let decider = room.program("decide", text);
     let calls = "call allow Bash '{}'; call deny Bash '{}'; call broken Bash '{}'; words=\"$words --deadline 1\"; call late Bash '{}'";
     room.claude(&format!("begin; {calls}; answer fine"));
     let decider = format!("exec:{}", decider.display());
@@ -582,7 +583,6 @@ fn what_verify_prints_is_all_that_its_schema_has() {
 fn the_lines_of_audits_are_all_that_their_schema_has() {
     let mut seen = Seen::of("audit");
     let room = Room::new();
-    let decider = room.path("decide");
     let text = r#"#!/bin/sh
 read -r line
 say() { printf '{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"c","decision":%s}\n' "$1"; }
@@ -592,8 +592,7 @@ case $line in
   *'"late"'*) sleep 600 ;;
 esac
 "#;
-    std::fs::write(&decider, text).unwrap();
-    std::fs::set_permissions(&decider, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let decider = room.program("decide", text);
     let (audit, frame) = (room.path("audit.jsonl"), room.path("frame.json"));
     let fire = |vendor: &str, told: &[&str], payload: &str| {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin(format!("mh-hook-{vendor}")));

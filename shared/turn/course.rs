@@ -57,6 +57,8 @@ pub struct Course<'a> {
     home: PathBuf,
     rollout: Option<Follow>,
     searched: Option<Instant>,
+    /// Whether the vendor's session has been told of.
+    begun: bool,
     calls: HashMap<String, Known>,
     order: Vec<String>,
     line: u64,
@@ -79,6 +81,7 @@ impl<'a> Course<'a> {
             home,
             rollout: None,
             searched: None,
+            begun: false,
             calls: HashMap::new(),
             order: Vec::new(),
             line: 0,
@@ -107,7 +110,7 @@ impl<'a> Course<'a> {
     /// # Errors
     /// The audit cannot be read.
     pub fn settle(&mut self) -> Result<&[Judgement], String> {
-        self.searched = None;
+        (self.searched, self.begun) = (None, true);
         self.look();
         let session = self.turn.session.clone();
         if let (Kind::Codex, Some(session), true) = (self.kind, &session, self.telling.is_some()) {
@@ -181,8 +184,12 @@ impl<'a> Course<'a> {
         self.request(&asked.call_id, Some(waits), "hook");
     }
 
-    /// Read what is new in the audit, and in Codex's rollout.
+    /// Read what is new in the audit, and in Codex's rollout. Before the session is known, whose
+    /// lines they are is not, and a call would be told before the session that it belongs to.
     fn look(&mut self) {
+        if !self.begun {
+            return;
+        }
         match self.audit.lines() {
             Ok(lines) => {
                 for judgement in lines.iter().filter_map(|line| Judgement::read(line)) {
@@ -250,6 +257,7 @@ impl<'a> Course<'a> {
     fn event(&mut self, at: Option<&str>, event: Event, line: &[u8], source: &str) {
         match &event {
             Event::Started { session, model, facts } => {
+                self.begun = true;
                 self.tell(at, &Item::Started { session: session.as_deref(), model: model.as_deref(), facts })
             }
             Event::Text { text, request } => self.tell(at, &Item::Text { text, request: request.as_deref() }),

@@ -4,7 +4,7 @@
 #[path = "../schema/mod.rs"]
 pub mod schema;
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -101,14 +101,25 @@ impl Room {
         assert!(sealed.unwrap().success());
     }
 
+    /// A program with this text. Another process writes it: a file that this one has open to be
+    /// written could not be started while any other test's child, between its fork and its exec, has
+    /// it open too.
+    pub fn program(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        let mut writer = Command::new("/bin/sh");
+        writer.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path).stdin(Stdio::piped());
+        let mut writer = writer.spawn().unwrap();
+        writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(writer.wait().unwrap().success());
+        path
+    }
+
     fn script(&self, name: &str, version: &str, prelude: &str, body: &str) {
-        let path = self.path("bin").join(name);
         let text = format!(
             "#!/bin/sh\nROOM='{}'\n[ \"$1\" = --version ] && {{ echo '{version}'; exit; }}\n{FIRST}{prelude}{body}\n",
             self.folder.path().display()
         );
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        self.program(&format!("bin/{name}"), &text);
     }
 
     /// Make the stand-in for Claude Code do this.

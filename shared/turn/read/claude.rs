@@ -33,6 +33,8 @@ impl Claude {
                 why: text(record, "/content").unwrap_or("it gave no verdict").into(),
             }],
             ("system", "hook_response") => hook(record).into_iter().collect(),
+            // what came of it is told in its response; some start before the session is told of
+            ("system", "hook_started") => Vec::new(),
             ("assistant", _) => self.assistant(record),
             ("user", _) => list(record, "/message/content").iter().filter_map(|block| result(record, block)).collect(),
             ("result", subtype) => vec![ended(record, subtype)],
