@@ -47,12 +47,23 @@ pub fn add(cases: &mut Cases) {
         hold([(code == Some(0) && stdout == ANSWER, "answered"), (scratch.exists("o.txt"), "ran")], &outcome)
     });
     // each line is held to its schema where it is read
-    for (form, last) in [("events", "\"event\":\"stream.closed\""), ("stream-json", "\"type\":\"result\"")] {
+    for (form, first, last) in [
+        ("events", "\"event\":\"session.started\"", "\"event\":\"stream.closed\""),
+        ("stream-json", "\"type\":\"init\"", "\"type\":\"result\""),
+    ] {
         cases.holds(format!("mh-run: a turn in lines is what the schema says ({form})"), move |run| {
             let outcome = run.bash("touch o.txt").governed(&Spec::admitting(&["shell"]), &["--output-format", form])?;
             let lines = outcome.ended.stdout.lines().filter(|line| line.contains("touch o.txt")).count();
-            let whole = outcome.ended.stdout.lines().last().is_some_and(|line| line.contains(last));
-            hold([(outcome.ended.code == Some(0), "answered"), (lines > 0 && whole, "told to its end")], &outcome)
+            let holds = |line: Option<&str>, what| line.is_some_and(|line| line.contains(what));
+            let whole =
+                holds(outcome.ended.stdout.lines().next(), first) && holds(outcome.ended.stdout.lines().last(), last);
+            hold(
+                [
+                    (outcome.ended.code == Some(0), "answered"),
+                    (lines > 0 && whole, "told from its beginning to its end"),
+                ],
+                &outcome,
+            )
         });
     }
     cases.holds("mh-run: a refused call leaves no trace, and is named", |run| {

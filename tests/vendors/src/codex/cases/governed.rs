@@ -51,14 +51,22 @@ pub fn list(list: &mut List) {
             },
         );
         // each line is held to its schema where it is read
-        for (form, last) in [("events", "\"event\":\"stream.closed\""), ("stream-json", "\"type\":\"result\"")] {
+        for (form, first, last) in [
+            ("events", "\"event\":\"session.started\"", "\"event\":\"stream.closed\""),
+            ("stream-json", "\"type\":\"init\"", "\"type\":\"result\""),
+        ] {
             let what = format!("mh-run, {name}: a turn in lines is what the schema says ({form})");
             list.holds(what, move |codex, scratch| {
                 let flags = [&OPEN[..], &["--output-format", form]].concat();
                 let outcome = turn(codex, scratch, mode, &Spec::admitting(&["shell"]), &[touch()], &flags)?;
                 let lines = outcome.ended.stdout.lines().filter(|line| line.contains(MARK)).count();
-                let whole = outcome.ended.stdout.lines().last().is_some_and(|line| line.contains(last));
-                let checks = [(outcome.ended.code == Some(0), "answered"), (lines > 0 && whole, "told to its end")];
+                let holds = |line: Option<&str>, what| line.is_some_and(|line| line.contains(what));
+                let whole = holds(outcome.ended.stdout.lines().next(), first)
+                    && holds(outcome.ended.stdout.lines().last(), last);
+                let checks = [
+                    (outcome.ended.code == Some(0), "answered"),
+                    (lines > 0 && whole, "told from its beginning to its end"),
+                ];
                 hold(checks, &told(&outcome))
             });
         }
