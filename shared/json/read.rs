@@ -93,17 +93,22 @@ impl fmt::Display for Number<'_> {
     }
 }
 
-/// A string between its quotes, by offset: 12 bytes, since a document can hold millions of keys.
+/// A string between its quotes, by offset.
 #[derive(Clone, Copy)]
 struct Span {
-    start: u32,
-    end: u32,
+    start: usize,
+    end: usize,
     escaped: bool,
 }
 
+/// An array or object that has been entered.
 struct Level {
-    first_key: usize,
+    /// The bracket that ends it.
+    close: u8,
+    /// Whether nothing of it has been read.
     fresh: bool,
+    /// Its keys are those from here on.
+    first_key: usize,
 }
 
 /// Reads one document from front to back.
@@ -114,7 +119,9 @@ pub struct Reader<'a> {
     text: &'a str,
     at: usize,
     levels: Vec<Level>,
-    keys: Vec<Span>,
+    /// The keys of all open objects, by the offset behind their opening quote: 4 bytes each, since
+    /// a document can hold millions.
+    keys: Vec<u32>,
     duplicate: Option<Duplicate>,
 }
 
@@ -178,7 +185,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// It is none, or lies too deep.
     pub fn enter_object(&mut self) -> Result<(), Fault> {
-        self.enter(b'{', "an object")
+        self.enter(b'{', b'}')
     }
 
     /// Go into the array that comes next.
@@ -186,7 +193,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// It is none, or lies too deep.
     pub fn enter_array(&mut self) -> Result<(), Fault> {
-        self.enter(b'[', "an array")
+        self.enter(b'[', b']')
     }
 
     /// The next key of the object that was entered last; `None` closes it.
@@ -194,7 +201,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Neither a key nor the end of the object is there.
     pub fn next_key(&mut self) -> Result<Option<Key<'a>>, Fault> {
-        Ok(self.next_span()?.map(|span| Key { at: span.start as usize - 1, name: self.resolve(span) }))
+        Ok(self.next_span()?.map(|span| Key { at: span.start - 1, name: self.resolve(span) }))
     }
 
     /// Whether the array that was entered last has a further element; `false` closes it.
@@ -202,11 +209,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Neither an element nor the end of the array is there.
     pub fn next_item(&mut self) -> Result<bool, Fault> {
-        if !self.more(b']', "an array")? {
-            self.levels.pop();
-            return Ok(false);
-        }
-        Ok(true)
+        self.more()
     }
 
     /// The string that comes next, escapes resolved.
@@ -234,13 +237,13 @@ impl<'a> Reader<'a> {
             Some(b'1'..=b'9') => self.digits(),
             _ => return Err(self.unexpected("a digit")),
         }
-        let mut exponent = false;
         if self.peek() == Some(b'.') {
             self.at += 1;
             self.some_digits()?;
         }
+        let mut exponent = None;
         if let Some(b'e' | b'E') = self.peek() {
-            exponent = true;
+            exponent = Some(self.at);
             self.at += 1;
             if let Some(b'+' | b'-') = self.peek() {
                 self.at += 1;
@@ -249,7 +252,7 @@ impl<'a> Reader<'a> {
         }
         let text = self.slice(start, self.at);
         // 300 digits are below the greatest double whatever they are
-        if (exponent || text.len() > 300) && text.parse::<f64>().is_ok_and(f64::is_infinite) {
+        if (exponent.is_some() || text.len() > 300) && is_beyond_doubles(text, exponent.map(|at| at - start)) {
             return Err(fault(start, "number out of range"));
         }
         Ok(Number(text))
@@ -260,25 +263,26 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// It is not well formed.
     pub fn skip(&mut self) -> Result<(), Fault> {
-        match self.kind()? {
-            Kind::String => self.span().map(drop),
-            Kind::Number => self.number().map(drop),
-            Kind::Bool if self.peek() == Some(b't') => self.word("true"),
-            Kind::Bool => self.word("false"),
-            Kind::Null => self.word("null"),
-            Kind::Array => {
-                self.enter_array()?;
-                while self.next_item()? {
-                    self.skip()?;
-                }
-                Ok(())
+        let around = self.levels.len();
+        loop {
+            match self.kind()? {
+                Kind::String => self.span().map(drop)?,
+                Kind::Number => self.number().map(drop)?,
+                Kind::Bool if self.peek() == Some(b't') => self.word("true")?,
+                Kind::Bool => self.word("false")?,
+                Kind::Null => self.word("null")?,
+                Kind::Array => self.enter(b'[', b']')?,
+                Kind::Object => self.enter(b'{', b'}')?,
             }
-            Kind::Object => {
-                self.enter_object()?;
-                while self.next_span()?.is_some() {
-                    self.skip()?;
+            // what was entered here and goes on has the next value
+            while self.levels.len() > around {
+                let array = self.levels.last().is_some_and(|level| level.close == b']');
+                if if array { self.more()? } else { self.next_span()?.is_some() } {
+                    break;
                 }
-                Ok(())
+            }
+            if self.levels.len() == around {
+                return Ok(());
             }
         }
     }
@@ -295,37 +299,35 @@ impl<'a> Reader<'a> {
         Err(fault(self.at, "there are bytes after the end of the document"))
     }
 
-    fn enter(&mut self, open: u8, noun: &'static str) -> Result<(), Fault> {
+    fn enter(&mut self, open: u8, close: u8) -> Result<(), Fault> {
         self.blank();
         if self.peek() != Some(open) {
-            return Err(self.unexpected(noun));
+            return Err(self.unexpected(if open == b'[' { "an array" } else { "an object" }));
         }
         if self.levels.len() == MAX_DEPTH {
             return Err(fault(self.at, "nested more than 127 levels deep"));
         }
         self.at += 1;
-        self.levels.push(Level { first_key: self.keys.len(), fresh: true });
+        self.levels.push(Level { close, fresh: true, first_key: self.keys.len() });
         Ok(())
     }
 
-    /// Whether the innermost level goes on: eats the comma or the closing bracket.
-    fn more(&mut self, close: u8, noun: &'static str) -> Result<bool, Fault> {
+    /// Whether the innermost level goes on: eats the comma, or the closing bracket and the level.
+    fn more(&mut self) -> Result<bool, Fault> {
         self.blank();
         let next = self.peek();
         let Some(level) = self.levels.last_mut() else { return Err(fault(self.at, "nothing was entered")) };
-        let fresh = std::mem::replace(&mut level.fresh, false);
+        let close = level.close;
         if next == Some(close) {
             self.at += 1;
+            self.levels.pop();
             return Ok(false);
         }
-        if fresh {
+        if std::mem::replace(&mut level.fresh, false) {
             return Ok(true);
         }
         if next != Some(b',') {
-            return Err(self.unexpected(match noun {
-                "an array" => "`,` or `]`",
-                _ => "`,` or `}`",
-            }));
+            return Err(self.unexpected(if close == b']' { "`,` or `]`" } else { "`,` or `}`" }));
         }
         self.at += 1;
         self.blank();
@@ -336,23 +338,23 @@ impl<'a> Reader<'a> {
     }
 
     fn next_span(&mut self) -> Result<Option<Span>, Fault> {
-        if !self.more(b'}', "an object")? {
-            if let Some(level) = self.levels.pop() {
-                self.close_keys(level.first_key);
-            }
+        let first = self.levels.last().map_or(0, |level| level.first_key);
+        if !self.more()? {
+            self.close_keys(first);
             return Ok(None);
         }
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("a key in double quotes"));
         }
         let span = self.span()?;
-        let first = self.levels.last().map_or(0, |level| level.first_key);
+        // `decode` has refused what does not fit
+        let key = span.start as u32;
         if self.keys.len() - first < FEW_KEYS
-            && self.keys[first..].iter().any(|key| self.compare(*key, span) == Ordering::Equal)
+            && self.keys[first..].iter().any(|other| self.compare(*other, key) == Ordering::Equal)
         {
-            self.repeated(span);
+            self.repeated(key);
         }
-        self.keys.push(span);
+        self.keys.push(key);
         self.blank();
         if self.peek() != Some(b':') {
             return Err(self.unexpected("`:` after a key"));
@@ -363,38 +365,50 @@ impl<'a> Reader<'a> {
 
     fn close_keys(&mut self, first: usize) {
         if self.keys.len() - first > FEW_KEYS {
-            let mut keys = self.keys.split_off(first);
-            keys.sort_unstable_by(|a, b| self.compare(*a, *b).then(a.start.cmp(&b.start)));
-            for pair in keys.windows(2) {
+            let mut keys = std::mem::take(&mut self.keys);
+            keys[first..].sort_unstable_by(|a, b| self.compare(*a, *b).then(a.cmp(b)));
+            for pair in keys[first..].windows(2) {
                 if self.compare(pair[0], pair[1]) == Ordering::Equal {
                     self.repeated(pair[1]);
                 }
             }
+            self.keys = keys;
         }
         self.keys.truncate(first);
     }
 
-    fn repeated(&mut self, span: Span) {
-        let at = span.start as usize - 1;
+    /// Note a key that stands twice, by the second of the two.
+    fn repeated(&mut self, key: u32) {
+        let at = key as usize - 1;
         if self.duplicate.as_ref().is_none_or(|found| at < found.at) {
-            self.duplicate = Some(Duplicate { at, key: self.resolve(span).into_owned() });
+            self.duplicate = Some(Duplicate { at, key: Unescaped::from(self.key(key)).collect() });
         }
     }
 
-    fn compare(&self, a: Span, b: Span) -> Ordering {
-        if !a.escaped && !b.escaped {
-            return self.raw(a).cmp(self.raw(b));
+    /// The order of two keys, by their characters.
+    fn compare(&self, a: u32, b: u32) -> Ordering {
+        let (a, b) = (self.key(a), self.key(b));
+        for (x, y) in a.bytes().zip(b.bytes()) {
+            match (x, y) {
+                (b'\\', _) | (_, b'\\') => return Unescaped::from(a).cmp(Unescaped::from(b)),
+                (b'"', b'"') => break,
+                (b'"', _) => return Ordering::Less,
+                (_, b'"') => return Ordering::Greater,
+                (x, y) if x != y => return x.cmp(&y),
+                _ => {}
+            }
         }
-        Unescaped(self.raw(a).chars()).cmp(Unescaped(self.raw(b).chars()))
+        Ordering::Equal
     }
 
-    fn raw(&self, span: Span) -> &'a str {
-        self.slice(span.start as usize, span.end as usize)
+    /// The text from a key on. Only the key of it has been looked at.
+    fn key(&self, start: u32) -> &'a str {
+        self.slice(start as usize, self.text.len())
     }
 
     fn resolve(&self, span: Span) -> Cow<'a, str> {
-        let raw = self.raw(span);
-        if span.escaped { Cow::Owned(Unescaped(raw.chars()).collect()) } else { Cow::Borrowed(raw) }
+        let raw = self.slice(span.start, span.end);
+        if span.escaped { Cow::Owned(Unescaped::from(raw).collect()) } else { Cow::Borrowed(raw) }
     }
 
     /// The string that begins at the reader's place, checked and passed over.
@@ -419,8 +433,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.at = at + 1;
-        // `decode` has refused what does not fit
-        Ok(Span { start: start as u32, end: at as u32, escaped })
+        Ok(Span { start, end: at, escaped })
     }
 
     /// Check the escape at `at`; the offset behind it.
@@ -491,9 +504,41 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The characters of a checked string, escapes resolved one by one, so that comparing two keys
-/// needs no memory.
+/// The least number that no double holds, rounded to the nearest: 2^1024 - 2^970, all of its digits.
+const BEYOND: &[u8; 309] = b"1797693134862315807937289714053034150799341327100378269361737789804449682927647\
+    50946649017977587207096330286416692887910946555547851940402630657488671505820681908902000708383676273854\
+    84581771153176447573027006985557136695962284291481986083493647529271907416844436551070434271155969950809\
+    3042880177904174497792";
+
+/// Whether a well-formed number lies beyond what a double can hold. By its digits: reading it as a
+/// double would say the same, and takes 15 KB of tables.
+fn is_beyond_doubles(number: &str, exponent: Option<usize>) -> bool {
+    let (digits, exponent) = number.split_at(exponent.unwrap_or(number.len()));
+    let exponent = exponent.get(1..).unwrap_or_default();
+    let negative = exponent.starts_with('-');
+    let power = exponent.bytes().filter(u8::is_ascii_digit).fold(0_i64, |power, digit| {
+        // no document is long enough to make up for so much
+        (power * 10 + i64::from(digit - b'0')).min(1 << 40)
+    });
+    let digits = digits.trim_start_matches('-').as_bytes();
+    let point = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
+    let Some(first) = digits.iter().position(|byte| matches!(byte, b'1'..=b'9')) else { return false };
+    // the number is 0.D times ten to the `size`, D beginning with its first digit that is not 0
+    let before = point as i64 - first as i64 + i64::from(first > point);
+    let size = if negative { before - power } else { before + power };
+    let significant = digits[first..].iter().filter(|byte| **byte != b'.').copied();
+    size > 309 || (size == 309 && significant.chain(std::iter::repeat(b'0')).take(309).ge(BEYOND.iter().copied()))
+}
+
+/// The characters of a checked string up to its closing quote, escapes resolved one by one, so that
+/// comparing two keys needs no memory.
 struct Unescaped<'a>(std::str::Chars<'a>);
+
+impl<'a> From<&'a str> for Unescaped<'a> {
+    fn from(text: &'a str) -> Self {
+        Unescaped(text.chars())
+    }
+}
 
 impl Unescaped<'_> {
     fn unit(&mut self) -> u32 {
@@ -505,7 +550,7 @@ impl Iterator for Unescaped<'_> {
     type Item = char;
 
     fn next(&mut self) -> Option<char> {
-        let c = self.0.next()?;
+        let c = self.0.next().filter(|c| *c != '"')?;
         if c != '\\' {
             return Some(c);
         }
@@ -579,6 +624,7 @@ fn plain_run(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Option<String>, String> {
         let mut reader = Reader::new(text.as_bytes()).map_err(|e| e.to_string())?;
@@ -637,6 +683,72 @@ mod tests {
             ("{\"a\":", "byte 5: the document ends where a value should be"),
         ] {
             assert_eq!(read(text), Err(wanted.to_string()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn objects_of_any_size_close_and_their_keys_are_told_apart_from_those_around_them() {
+        for count in [0, 1, 16, 17, 40] {
+            let keys: Vec<String> = (0..count).map(|i| format!("\"k{i}\":[{{\"k0\":{i}}},[]]")).collect();
+            let inner = format!("{{{}}}", keys.join(","));
+            assert_eq!(read(&format!("{{\"k1\":{inner},\"k\":{inner},\"a\":[{inner},{{}}]}}")), Ok(None), "{count}");
+            let twice = format!("{{\"k1\":{inner},\"k1\":0}}");
+            assert_eq!(read(&twice), Ok(Some(format!("k1@{}", inner.len() + 7))), "{count}");
+        }
+    }
+
+    /// Whether a number is refused, and whether reading it as a double says infinity.
+    fn refused_and_infinite(number: &str) -> (bool, bool) {
+        let found = read(number);
+        assert!(found == Ok(None) || found == Err("byte 0: number out of range".into()), "{number} {found:?}");
+        (found.is_err(), number.parse::<f64>().unwrap().is_infinite())
+    }
+
+    #[test]
+    fn the_least_number_out_of_range_is_where_doubles_end() {
+        let beyond = std::str::from_utf8(BEYOND).unwrap();
+        let below = format!("{}1", beyond.strip_suffix('2').unwrap());
+        let (zeros, more) = ("0".repeat(400), "0".repeat(5_000));
+        for (digits, out) in [(beyond, true), (&below, false)] {
+            let mut numbers = vec![
+                digits.to_string(),
+                format!("{digits}.0{more}1"),
+                format!("{digits}{zeros}.{more}1e-400"),
+                format!("0.{zeros}{digits}e709"),
+                format!("0.{more}{digits}{more}e5309"),
+            ];
+            for point in 1..309 {
+                let (whole, part) = digits.split_at(point);
+                numbers.push(format!("{whole}.{part}e{}", 309 - point));
+                numbers.push(format!("-{whole}.{part}0E+000{}", 309 - point));
+                numbers.push(format!("-0.{}{digits}e{}", "0".repeat(point), 309 + point));
+                numbers.push(format!("{digits}{}E-{point}", "0".repeat(point)));
+            }
+            for number in numbers {
+                assert_eq!(refused_and_infinite(&number), (out, out), "{number}");
+            }
+        }
+        for number in ["0e999999999", "-0.000e400", "1e308", "1e309", "0.1e309", "0.1e310", "2e308", "1e-999999999"] {
+            let (found, wanted) = refused_and_infinite(number);
+            assert_eq!(found, wanted, "{number}");
+        }
+        assert!(read("1e99999999999999999999999").is_err());
+        assert_eq!(read("1e-99999999999999999999999"), Ok(None));
+        // the only ones that std reads as something else: it stops at the sixth digit of an exponent
+        let one = format!("1{}e-1000000", "0".repeat(1_000_000));
+        assert_eq!(refused_and_infinite(&one), (false, true));
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_is_out_of_range_where_a_double_is_infinite(
+            whole in "-?(0|[1-9][0-9]{0,4}|1797693134862315[0-9]{0,300}|[1-9][0-9]{290,320})",
+            part in "(|\\.0{0,320}[0-9]{1,20})",
+            exponent in "(|[eE][+-]?0{0,3}([0-9]|[1-9][0-9]|[2-4][0-9]{2}|30[0-9]|31[0-9]))",
+        ) {
+            let number = format!("{whole}{part}{exponent}");
+            let (found, wanted) = refused_and_infinite(&number);
+            prop_assert_eq!(found, wanted, "{}", number);
         }
     }
 
