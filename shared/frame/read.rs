@@ -61,7 +61,7 @@ pub fn read(bytes: &[u8]) -> Result<Document, Fault> {
             let at = form.reader.offset();
             form.reader.skip()?;
             form.reader.end()?;
-            return Err(Fault { at, what: format!("a frame is an object, and this is {}", kind.noun()).into() });
+            return Err(Fault::new(at, format!("a frame is an object, and this is {}", kind.noun())));
         }
     }
     let (tag, frame, digest) = form.document()?;

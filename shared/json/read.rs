@@ -11,18 +11,32 @@ pub const MAX_DEPTH: usize = 127;
 /// Up to this many keys of one object are compared as they come; more are sorted at its end.
 const FEW_KEYS: usize = 16;
 
-/// Why bytes are not a JSON document, and at which of them that shows.
+/// Why bytes are not a JSON document, and at which of them that shows. One pointer, since every step
+/// of the reader could hand one on and nearly none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct Fault(Box<(usize, Cow<'static, str>)>);
+
+impl Fault {
+    /// A fault at this byte.
+    #[cold]
+    pub fn new(at: usize, what: impl Into<Cow<'static, str>>) -> Self {
+        Fault(Box::new((at, what.into())))
+    }
+
     /// Offset of the byte, counted from 0.
-    pub at: usize,
+    pub fn at(&self) -> usize {
+        self.0.0
+    }
+
     /// What is wrong there.
-    pub what: Cow<'static, str>,
+    pub fn what(&self) -> &str {
+        &self.0.1
+    }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "byte {}: {}", self.at, self.what)
+        write!(f, "byte {}: {}", self.at(), self.what())
     }
 }
 
@@ -94,14 +108,15 @@ impl fmt::Display for Number<'_> {
 }
 
 /// A string between its quotes, by offset.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Span {
     start: usize,
     end: usize,
     escaped: bool,
 }
 
-/// An array or object that has been entered.
+/// An array or object that has been entered; by default none.
+#[derive(Clone, Copy, Default)]
 struct Level {
     /// The bracket that ends it.
     close: u8,
@@ -118,11 +133,16 @@ struct Level {
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
-    levels: Vec<Level>,
+    /// The innermost level.
+    level: Level,
+    /// Those around it.
+    around: Vec<Level>,
     /// The keys of all open objects, by the offset behind their opening quote: 4 bytes each, since
     /// a document can hold millions.
     keys: Vec<u32>,
     duplicate: Option<Duplicate>,
+    /// The string or key that was read last.
+    last: Span,
 }
 
 impl<'a> Reader<'a> {
@@ -133,11 +153,19 @@ impl<'a> Reader<'a> {
     /// more than 4 GiB.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Fault> {
         let text = decode(bytes)?;
-        let mut reader = Reader { text, at: 0, levels: Vec::new(), keys: Vec::new(), duplicate: None };
+        let mut reader = Reader {
+            text,
+            at: 0,
+            level: Level::default(),
+            around: Vec::new(),
+            keys: Vec::new(),
+            duplicate: None,
+            last: Span::default(),
+        };
         reader.blank();
         if reader.at == text.len() {
             let what = if bytes.is_empty() { "it is empty" } else { "there is nothing but white space in it" };
-            return Err(fault(0, what));
+            return Err(Fault::new(0, what));
         }
         Ok(reader)
     }
@@ -168,14 +196,13 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// There is no value here.
     pub fn kind(&mut self) -> Result<Kind, Fault> {
-        self.blank();
-        Ok(match self.peek() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') => Kind::Null,
-            Some(b'-' | b'0'..=b'9') => Kind::Number,
+        Ok(match self.next() {
+            b'{' => Kind::Object,
+            b'[' => Kind::Array,
+            b'"' => Kind::String,
+            b't' | b'f' => Kind::Bool,
+            b'n' => Kind::Null,
+            b'-' | b'0'..=b'9' => Kind::Number,
             _ => return Err(self.unexpected("a value")),
         })
     }
@@ -201,7 +228,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Neither a key nor the end of the object is there.
     pub fn next_key(&mut self) -> Result<Option<Key<'a>>, Fault> {
-        Ok(self.next_span()?.map(|span| Key { at: span.start - 1, name: self.resolve(span) }))
+        Ok(self.member()?.then(|| Key { at: self.last.start - 1, name: self.resolve() }))
     }
 
     /// Whether the array that was entered last has a further element; `false` closes it.
@@ -218,8 +245,8 @@ impl<'a> Reader<'a> {
     /// It is none, or not well formed.
     pub fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.blank();
-        let span = self.span()?;
-        Ok(self.resolve(span))
+        self.span()?;
+        Ok(self.resolve())
     }
 
     /// The number that comes next.
@@ -229,33 +256,41 @@ impl<'a> Reader<'a> {
     pub fn number(&mut self) -> Result<Number<'a>, Fault> {
         self.blank();
         let start = self.at;
-        if self.peek() == Some(b'-') {
+        self.digits()?;
+        Ok(Number(self.slice(start, self.at)))
+    }
+
+    /// Check the number at the reader's place.
+    fn digits(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        if self.peek() == b'-' {
             self.at += 1;
         }
         match self.peek() {
-            Some(b'0') => self.at += 1,
-            Some(b'1'..=b'9') => self.digits(),
+            b'0' => self.at += 1,
+            b'1'..=b'9' => self.some_digits()?,
             _ => return Err(self.unexpected("a digit")),
         }
-        if self.peek() == Some(b'.') {
+        if self.peek() == b'.' {
             self.at += 1;
             self.some_digits()?;
         }
         let mut exponent = None;
-        if let Some(b'e' | b'E') = self.peek() {
+        if let b'e' | b'E' = self.peek() {
             exponent = Some(self.at);
             self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
+            if let b'+' | b'-' = self.peek() {
                 self.at += 1;
             }
             self.some_digits()?;
         }
-        let text = self.slice(start, self.at);
         // 300 digits are below the greatest double whatever they are
-        if (exponent.is_some() || text.len() > 300) && is_beyond_doubles(text, exponent.map(|at| at - start)) {
-            return Err(fault(start, "number out of range"));
+        if (exponent.is_some() || self.at - start > 300)
+            && is_beyond_doubles(self.slice(start, self.at), exponent.map(|at| at - start))
+        {
+            return Err(Fault::new(start, "number out of range"));
         }
-        Ok(Number(text))
+        Ok(())
     }
 
     /// Pass over the next value, reading all of it as strictly as if it were wanted.
@@ -263,26 +298,26 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// It is not well formed.
     pub fn skip(&mut self) -> Result<(), Fault> {
-        let around = self.levels.len();
+        let around = self.around.len();
         loop {
-            match self.kind()? {
-                Kind::String => self.span().map(drop)?,
-                Kind::Number => self.number().map(drop)?,
-                Kind::Bool if self.peek() == Some(b't') => self.word("true")?,
-                Kind::Bool => self.word("false")?,
-                Kind::Null => self.word("null")?,
-                Kind::Array => self.enter(b'[', b']')?,
-                Kind::Object => self.enter(b'{', b'}')?,
+            match self.next() {
+                b'"' => self.span()?,
+                b'-' | b'0'..=b'9' => self.digits()?,
+                b'[' => self.enter(b'[', b']')?,
+                b'{' => self.enter(b'{', b'}')?,
+                b't' => self.word(b"true")?,
+                b'f' => self.word(b"false")?,
+                b'n' => self.word(b"null")?,
+                _ => return Err(self.unexpected("a value")),
             }
             // what was entered here and goes on has the next value
-            while self.levels.len() > around {
-                let array = self.levels.last().is_some_and(|level| level.close == b']');
-                if if array { self.more()? } else { self.next_span()?.is_some() } {
+            loop {
+                if self.around.len() == around {
+                    return Ok(());
+                }
+                if if self.level.close == b']' { self.more()? } else { self.member()? } {
                     break;
                 }
-            }
-            if self.levels.len() == around {
-                return Ok(());
             }
         }
     }
@@ -296,71 +331,73 @@ impl<'a> Reader<'a> {
         if self.at == self.text.len() {
             return Ok(());
         }
-        Err(fault(self.at, "there are bytes after the end of the document"))
+        Err(Fault::new(self.at, "there are bytes after the end of the document"))
     }
 
     fn enter(&mut self, open: u8, close: u8) -> Result<(), Fault> {
-        self.blank();
-        if self.peek() != Some(open) {
+        if self.next() != open {
             return Err(self.unexpected(if open == b'[' { "an array" } else { "an object" }));
         }
-        if self.levels.len() == MAX_DEPTH {
-            return Err(fault(self.at, "nested more than 127 levels deep"));
+        if self.around.len() == MAX_DEPTH {
+            return Err(Fault::new(self.at, "nested more than 127 levels deep"));
         }
         self.at += 1;
-        self.levels.push(Level { close, fresh: true, first_key: self.keys.len() });
+        self.around.push(self.level);
+        self.level = Level { close, fresh: true, first_key: self.keys.len() };
         Ok(())
     }
 
     /// Whether the innermost level goes on: eats the comma, or the closing bracket and the level.
     fn more(&mut self) -> Result<bool, Fault> {
-        self.blank();
-        let next = self.peek();
-        let Some(level) = self.levels.last_mut() else { return Err(fault(self.at, "nothing was entered")) };
-        let close = level.close;
-        if next == Some(close) {
+        let Level { close, fresh, .. } = self.level;
+        let next = self.next();
+        if next == close {
+            let Some(level) = self.around.pop() else { return Err(Fault::new(self.at, "nothing was entered")) };
+            self.level = level;
             self.at += 1;
-            self.levels.pop();
             return Ok(false);
         }
-        if std::mem::replace(&mut level.fresh, false) {
+        if fresh {
+            self.level.fresh = false;
             return Ok(true);
         }
-        if next != Some(b',') {
+        if next != b',' {
             return Err(self.unexpected(if close == b']' { "`,` or `]`" } else { "`,` or `}`" }));
         }
         self.at += 1;
-        self.blank();
-        if self.peek() == Some(close) {
-            return Err(fault(self.at, "a comma before the closing bracket"));
+        if self.next() == close {
+            return Err(Fault::new(self.at, "a comma before the closing bracket"));
         }
         Ok(true)
     }
 
-    fn next_span(&mut self) -> Result<Option<Span>, Fault> {
-        let first = self.levels.last().map_or(0, |level| level.first_key);
+    /// Whether the object that was entered last has a further member: eats its key and the colon, or
+    /// the closing bracket and the level.
+    fn member(&mut self) -> Result<bool, Fault> {
+        let first = self.level.first_key;
         if !self.more()? {
-            self.close_keys(first);
-            return Ok(None);
+            if self.keys.len() > first {
+                self.close_keys(first);
+            }
+            return Ok(false);
         }
-        if self.peek() != Some(b'"') {
+        if self.peek() != b'"' {
             return Err(self.unexpected("a key in double quotes"));
         }
-        let span = self.span()?;
+        self.span()?;
         // `decode` has refused what does not fit
-        let key = span.start as u32;
+        let key = self.last.start as u32;
         if self.keys.len() - first < FEW_KEYS
             && self.keys[first..].iter().any(|other| self.compare(*other, key) == Ordering::Equal)
         {
             self.repeated(key);
         }
         self.keys.push(key);
-        self.blank();
-        if self.peek() != Some(b':') {
+        if self.next() != b':' {
             return Err(self.unexpected("`:` after a key"));
         }
         self.at += 1;
-        Ok(Some(span))
+        Ok(true)
     }
 
     fn close_keys(&mut self, first: usize) {
@@ -381,39 +418,42 @@ impl<'a> Reader<'a> {
     fn repeated(&mut self, key: u32) {
         let at = key as usize - 1;
         if self.duplicate.as_ref().is_none_or(|found| at < found.at) {
-            self.duplicate = Some(Duplicate { at, key: Unescaped::from(self.key(key)).collect() });
+            self.duplicate = Some(Duplicate { at, key: self.key(key).collect() });
         }
     }
 
     /// The order of two keys, by their characters.
     fn compare(&self, a: u32, b: u32) -> Ordering {
-        let (a, b) = (self.key(a), self.key(b));
-        for (x, y) in a.bytes().zip(b.bytes()) {
+        let bytes = self.text.as_bytes();
+        let from = |key: u32| bytes.get(key as usize..).unwrap_or_default();
+        for (x, y) in from(a).iter().zip(from(b)) {
             match (x, y) {
-                (b'\\', _) | (_, b'\\') => return Unescaped::from(a).cmp(Unescaped::from(b)),
+                (b'\\', _) | (_, b'\\') => return self.key(a).cmp(self.key(b)),
                 (b'"', b'"') => break,
                 (b'"', _) => return Ordering::Less,
                 (_, b'"') => return Ordering::Greater,
-                (x, y) if x != y => return x.cmp(&y),
+                (x, y) if x != y => return x.cmp(y),
                 _ => {}
             }
         }
         Ordering::Equal
     }
 
-    /// The text from a key on. Only the key of it has been looked at.
-    fn key(&self, start: u32) -> &'a str {
-        self.slice(start as usize, self.text.len())
+    /// The characters of a key.
+    fn key(&self, start: u32) -> Unescaped<'a> {
+        Unescaped(self.slice(start as usize, self.text.len()).chars())
     }
 
-    fn resolve(&self, span: Span) -> Cow<'a, str> {
-        let raw = self.slice(span.start, span.end);
-        if span.escaped { Cow::Owned(Unescaped::from(raw).collect()) } else { Cow::Borrowed(raw) }
+    /// The string or key that was read last.
+    fn resolve(&self) -> Cow<'a, str> {
+        let Span { start, end, escaped } = self.last;
+        let raw = self.slice(start, end);
+        if escaped { Cow::Owned(Unescaped(raw.chars()).collect()) } else { Cow::Borrowed(raw) }
     }
 
     /// The string that begins at the reader's place, checked and passed over.
-    fn span(&mut self) -> Result<Span, Fault> {
-        if self.peek() != Some(b'"') {
+    fn span(&mut self) -> Result<(), Fault> {
+        if self.peek() != b'"' {
             return Err(self.unexpected("a string"));
         }
         let bytes = self.text.as_bytes();
@@ -428,12 +468,13 @@ impl<'a> Reader<'a> {
                     escaped = true;
                     at = self.escape(at)?;
                 }
-                Some(_) => return Err(fault(at, "a control character in a string, not escaped")),
-                None => return Err(fault(at, "the document ends inside a string")),
+                Some(_) => return Err(Fault::new(at, "a control character in a string, not escaped")),
+                None => return Err(Fault::new(at, "the document ends inside a string")),
             }
         }
         self.at = at + 1;
-        Ok(Span { start, end: at, escaped })
+        self.last = Span { start, end: at, escaped };
+        Ok(())
     }
 
     /// Check the escape at `at`; the offset behind it.
@@ -453,54 +494,61 @@ impl<'a> Reader<'a> {
                     _ => Ok(at + 6),
                 }
             }
-            _ => Err(fault(at, "an escape that JSON does not have")),
+            _ => Err(Fault::new(at, "an escape that JSON does not have")),
         }
     }
 
     fn unit(&self, at: usize) -> Result<u32, Fault> {
         let digits = self.text.as_bytes().get(at + 2..at + 6).unwrap_or_default();
         if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return Err(fault(at, "`\\u` without four hexadecimal digits"));
+            return Err(Fault::new(at, "`\\u` without four hexadecimal digits"));
         }
         Ok(digits.iter().fold(0, |unit, digit| unit * 16 + char::from(*digit).to_digit(16).unwrap_or(0)))
     }
 
-    fn digits(&mut self) {
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-    }
-
     fn some_digits(&mut self) -> Result<(), Fault> {
         let start = self.at;
-        self.digits();
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
         if self.at == start { Err(self.unexpected("a digit")) } else { Ok(()) }
     }
 
-    fn word(&mut self, word: &'static str) -> Result<(), Fault> {
-        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+    fn word<const N: usize>(&mut self, word: &[u8; N]) -> Result<(), Fault> {
+        if self.text.as_bytes().get(self.at..).and_then(<[u8]>::first_chunk) != Some(word) {
             return Err(self.unexpected("a value"));
         }
-        self.at += word.len();
+        self.at += N;
         Ok(())
     }
 
     fn blank(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+        while let b' ' | b'\t' | b'\n' | b'\r' = self.peek() {
             self.at += 1;
         }
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+    /// The next byte that is no white space.
+    #[inline(always)]
+    fn next(&mut self) -> u8 {
+        if self.peek() <= b' ' {
+            self.blank();
+        }
+        self.peek()
+    }
+
+    /// The byte at the reader's place; NUL, which JSON has nowhere, where the document is over.
+    #[inline(always)]
+    fn peek(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
     }
 
     fn unexpected(&self, wanted: &str) -> Fault {
         let found = match self.text.get(self.at..).and_then(|rest| rest.chars().next()) {
-            None => return fault(self.at, format!("the document ends where {wanted} should be")),
+            None => return Fault::new(self.at, format!("the document ends where {wanted} should be")),
             Some(c) => c,
         };
-        fault(self.at, format!("expected {wanted}, found `{}`", found.escape_default()))
+        Fault::new(self.at, format!("expected {wanted}, found `{}`", found.escape_default()))
     }
 }
 
@@ -533,12 +581,6 @@ fn is_beyond_doubles(number: &str, exponent: Option<usize>) -> bool {
 /// The characters of a checked string up to its closing quote, escapes resolved one by one, so that
 /// comparing two keys needs no memory.
 struct Unescaped<'a>(std::str::Chars<'a>);
-
-impl<'a> From<&'a str> for Unescaped<'a> {
-    fn from(text: &'a str) -> Self {
-        Unescaped(text.chars())
-    }
-}
 
 impl Unescaped<'_> {
     fn unit(&mut self) -> u32 {
@@ -573,28 +615,24 @@ impl Iterator for Unescaped<'_> {
     }
 }
 
-fn fault(at: usize, what: impl Into<Cow<'static, str>>) -> Fault {
-    Fault { at, what: what.into() }
-}
-
 fn lone(at: usize, unit: u32) -> Fault {
-    fault(at, format!("a lone surrogate, `\\u{unit:04x}`, which is no character"))
+    Fault::new(at, format!("a lone surrogate, `\\u{unit:04x}`, which is no character"))
 }
 
 fn decode(bytes: &[u8]) -> Result<&str, Fault> {
     if u32::try_from(bytes.len()).is_err() {
-        return Err(fault(0, "longer than 4 GiB"));
+        return Err(Fault::new(0, "longer than 4 GiB"));
     }
     match bytes {
         [0xEF, 0xBB, 0xBF, ..] => {
-            return Err(fault(0, "it begins with a byte order mark; save it as UTF-8 without one"));
+            return Err(Fault::new(0, "it begins with a byte order mark; save it as UTF-8 without one"));
         }
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, 1..=0x7F, ..] | [1..=0x7F, 0, ..] => {
-            return Err(fault(0, "it is UTF-16; save it as UTF-8"));
+            return Err(Fault::new(0, "it is UTF-16; save it as UTF-8"));
         }
         _ => {}
     }
-    std::str::from_utf8(bytes).map_err(|error| fault(error.valid_up_to(), "not UTF-8"))
+    std::str::from_utf8(bytes).map_err(|error| Fault::new(error.valid_up_to(), "not UTF-8"))
 }
 
 /// How many bytes from the start need no look: no quote, no backslash, no control character.
