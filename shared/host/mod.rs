@@ -16,7 +16,7 @@ pub use decider::{Decider, Unanswered};
 pub use file::{read_bounded, words};
 pub use input::{Input, MAX_PAYLOAD, read_stdin, wait};
 pub use output::{deliver, is_closed, say, tell};
-pub use paths::{Folders, guarded, resolve};
+pub use paths::{Folders, guarded};
 pub use setup::{DEADLINE, Setup};
 
 /// The end of a process that must never end in any other way: 0, or 2 for "this must not run".
