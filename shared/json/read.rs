@@ -90,7 +90,7 @@ pub struct Key<'a> {
 }
 
 /// A number as it is spelled in the document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Number<'a>(&'a str);
 
 impl Number<'_> {
@@ -422,7 +422,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The order of two keys, by their characters.
+    /// The order of two keys, by their characters. Not inlined: sorting would have it five times.
+    #[inline(never)]
     fn compare(&self, a: u32, b: u32) -> Ordering {
         let bytes = self.text.as_bytes();
         let from = |key: u32| bytes.get(key as usize..).unwrap_or_default();
