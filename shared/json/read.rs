@@ -637,8 +637,9 @@ fn decode(bytes: &[u8]) -> Result<&str, Fault> {
 }
 
 /// How many bytes from the start need no look: no quote, no backslash, no control character.
-/// Eight at a time, since nearly all of a large payload is the inside of one string.
-fn plain_run(bytes: &[u8]) -> usize {
+/// Eight at a time, since nearly all of a large payload is the inside of one string. What needs a
+/// look when it is read is what has to be escaped when it is written.
+pub fn plain_run(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let mut done = 0;
