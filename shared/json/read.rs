@@ -249,6 +249,16 @@ impl<'a> Reader<'a> {
         Ok(self.resolve())
     }
 
+    /// The characters of the string that comes next, escapes resolved one by one: no copy is made.
+    ///
+    /// # Errors
+    /// It is none, or not well formed.
+    pub fn characters(&mut self) -> Result<impl Iterator<Item = char> + use<'a>, Fault> {
+        self.blank();
+        self.span()?;
+        Ok(Unescaped(self.slice(self.last.start, self.last.end).chars()))
+    }
+
     /// The number that comes next.
     ///
     /// # Errors

@@ -22,6 +22,16 @@ pub fn code(bytes: usize) -> Vec<u8> {
     payload("Write", &format!(r#"{{"file_path":"/x/a.rs","content":"{}"}}"#, line.repeat(bytes / line.len())))
 }
 
+/// A patch of Codex that adds a file of so many bytes.
+pub fn patch(bytes: usize) -> Vec<u8> {
+    let line = r#"+\tlet name = \"value\"; // the reason, in a few words\n"#;
+    let patch = format!(r"*** Begin Patch\n*** Add File: a.rs\n{}*** End Patch", line.repeat(bytes / line.len()));
+    format!(
+        r#"{{"session_id":"s","turn_id":"t","cwd":"/","hook_event_name":"PreToolUse","tool_name":"apply_patch","tool_input":{{"command":"{patch}"}},"tool_use_id":"c"}}"#
+    )
+    .into_bytes()
+}
+
 /// As many tokens as go into so many bytes.
 pub fn dense(bytes: usize) -> Vec<u8> {
     let item = r#"{"a":1,"b":[2,null,true]},"#;
