@@ -54,18 +54,19 @@ impl fmt::Display for Misshapen {
 /// The bytes are no JSON document, or it is not an object. Everything else is in the
 /// [`Document`].
 pub fn read(bytes: &[u8]) -> Result<Document, Fault> {
-    let mut form = Form { reader: Reader::new(bytes)?, wrong: None };
-    match form.reader.kind()? {
-        Kind::Object => {}
-        kind => {
-            let at = form.reader.offset();
-            form.reader.skip()?;
-            form.reader.end()?;
-            return Err(Fault { at, what: format!("a frame is an object, and this is {}", kind.noun()).into() });
-        }
+    let mut form = Form { reader: Reader::new(bytes)?, wrong: None, fault: None };
+    let kind = form.reader.kind()?;
+    if kind != Kind::Object {
+        let at = form.reader.offset();
+        form.reader.skip()?;
+        form.reader.end()?;
+        return Err(Fault::new(at, format!("a frame is an object, and this is {}", kind.noun())));
     }
-    let (tag, frame, digest) = form.document()?;
-    form.reader.end()?;
+    let (tag, frame, digest) = form.document();
+    form.take(Reader::end);
+    if let Some(fault) = form.fault {
+        return Err(fault);
+    }
     let twice = form.reader.duplicate().map(|twice| Misshapen {
         at: twice.at,
         what: format!("the key `{}` stands twice in one object", twice.key.escape_debug()),
@@ -110,34 +111,62 @@ impl Place {
 struct Form<'a> {
     reader: Reader<'a>,
     wrong: Option<Misshapen>,
+    /// What ended the reading. Nothing is read after it, so every loop ends and every value is its
+    /// default; what is made of them goes nowhere.
+    fault: Option<Fault>,
 }
 
-type Read<T> = Result<T, Fault>;
+impl<'a> Form<'a> {
+    /// What the reader gives, while it gives anything.
+    fn take<T: Default>(&mut self, read: impl FnOnce(&mut Reader<'a>) -> Result<T, Fault>) -> T {
+        if self.fault.is_some() {
+            return T::default();
+        }
+        read(&mut self.reader).unwrap_or_else(|fault| {
+            self.fault = Some(fault);
+            T::default()
+        })
+    }
 
-impl Form<'_> {
-    fn document(&mut self) -> Read<(Tag, Frame, Option<String>)> {
+    fn key(&mut self) -> Option<Key<'a>> {
+        self.take(Reader::next_key)
+    }
+
+    fn kind(&mut self) -> Option<Kind> {
+        self.take(|reader| reader.kind().map(Some))
+    }
+
+    fn string(&mut self) -> String {
+        self.take(|reader| reader.string().map(Cow::into_owned))
+    }
+
+    fn skip(&mut self) {
+        self.take(Reader::skip);
+    }
+
+    fn document(&mut self) -> (Tag, Frame, Option<String>) {
         let at = self.reader.offset();
         let (mut tag, mut digest) = (Tag::Absent, None);
         let (mut workflow, mut node, mut step, mut prior) = (None, None, None, None);
         let (mut obligations, mut reaching, mut next, mut handoff) = (None, None, None, None);
         let (mut operations, mut scope, mut entities) = (None, None, None);
-        self.reader.enter_object()?;
-        while let Some(key) = self.reader.next_key()? {
+        self.take(Reader::enter_object);
+        while let Some(key) = self.key() {
             match &*key.name {
-                "format" => tag = self.tag()?,
-                "digest" => digest = Some(self.text("digest".into())?),
-                "workflow" => workflow = Some(self.workflow()?),
-                "node" => node = Some(self.node("node".into())?),
-                "step" => step = Some(self.step()?),
-                "prior" => prior = Some(self.list("prior".into(), Self::prior)?),
-                "obligations" => obligations = Some(self.list("obligations".into(), Self::obligation)?),
-                "reaching" => reaching = Some(self.list("reaching".into(), Self::obligation)?),
-                "next" => next = Some(self.list("next".into(), Self::node)?),
-                "handoff" => handoff = Some(self.handoff()?),
-                "operations" => operations = Some(self.operations("operations".into())?),
-                "subjects" => scope = Some(self.scope()?),
-                "entities" => entities = self.entities()?,
-                _ => self.unknown(&key, "the frame")?,
+                "format" => tag = self.tag(),
+                "digest" => digest = Some(self.text("digest".into())),
+                "workflow" => workflow = Some(self.workflow()),
+                "node" => node = Some(self.node("node".into())),
+                "step" => step = Some(self.step()),
+                "prior" => prior = Some(self.list("prior".into(), Self::prior)),
+                "obligations" => obligations = Some(self.list("obligations".into(), Self::obligation)),
+                "reaching" => reaching = Some(self.list("reaching".into(), Self::obligation)),
+                "next" => next = Some(self.list("next".into(), Self::node)),
+                "handoff" => handoff = Some(self.handoff()),
+                "operations" => operations = Some(self.operations("operations".into())),
+                "subjects" => scope = Some(self.scope()),
+                "entities" => entities = self.entities(),
+                _ => self.unknown(&key, "the frame"),
             }
         }
         let frame = Frame {
@@ -153,108 +182,109 @@ impl Form<'_> {
             scope: scope.unwrap_or_default(),
             entities,
         };
-        Ok((tag, frame, digest))
+        (tag, frame, digest)
     }
 
-    fn tag(&mut self) -> Read<Tag> {
-        Ok(match self.reader.kind()? {
-            Kind::String => Tag::Text(self.reader.string()?.into_owned()),
-            kind => {
-                self.reader.skip()?;
+    fn tag(&mut self) -> Tag {
+        match self.kind() {
+            Some(Kind::String) => Tag::Text(self.string()),
+            Some(kind) => {
+                self.skip();
                 Tag::Other(kind)
             }
-        })
+            None => Tag::Absent,
+        }
     }
 
-    fn workflow(&mut self) -> Read<Workflow> {
+    fn workflow(&mut self) -> Workflow {
         let at = self.reader.offset();
         let (mut id, mut version) = (None, None);
-        if self.enter_object("workflow".into())? {
-            while let Some(key) = self.reader.next_key()? {
+        if self.enter_object("workflow".into()) {
+            while let Some(key) = self.key() {
                 match &*key.name {
-                    "id" => id = Some(self.text("workflow.id".into())?),
-                    "version" => version = Some(self.text("workflow.version".into())?),
-                    _ => self.unknown(&key, "workflow")?,
+                    "id" => id = Some(self.text("workflow.id".into())),
+                    "version" => version = Some(self.text("workflow.version".into())),
+                    _ => self.unknown(&key, "workflow"),
                 }
             }
         }
-        Ok(Workflow { id: self.needed(id, "workflow.id", at), version: self.needed(version, "workflow.version", at) })
+        Workflow { id: self.needed(id, "workflow.id", at), version: self.needed(version, "workflow.version", at) }
     }
 
-    fn node(&mut self, place: Place) -> Read<Node> {
+    fn node(&mut self, place: Place) -> Node {
         let at = self.reader.offset();
         let mut id = None;
-        if self.enter_object(place)? {
-            while let Some(key) = self.reader.next_key()? {
+        if self.enter_object(place) {
+            while let Some(key) = self.key() {
                 match &*key.name {
-                    "id" => id = Some(self.text(place.dot(".id"))?),
-                    _ => self.unknown(&key, place)?,
+                    "id" => id = Some(self.text(place.dot(".id"))),
+                    _ => self.unknown(&key, place),
                 }
             }
         }
-        Ok(Node { id: self.needed(id, place.dot(".id"), at) })
+        Node { id: self.needed(id, place.dot(".id"), at) }
     }
 
-    fn step(&mut self) -> Read<Step> {
+    fn step(&mut self) -> Step {
         let at = self.reader.offset();
         let (mut workflow, mut state, mut index, mut attempt) = (None, None, None, None);
-        if self.enter_object("step".into())? {
-            while let Some(key) = self.reader.next_key()? {
+        if self.enter_object("step".into()) {
+            while let Some(key) = self.key() {
                 match &*key.name {
-                    "workflow" => workflow = Some(self.text("step.workflow".into())?),
-                    "state" => state = Some(self.text("step.state".into())?),
-                    "index" => index = Some(self.integer("step.index")?),
-                    "attempt" => attempt = Some(self.integer("step.attempt")?),
-                    _ => self.unknown(&key, "step")?,
+                    "workflow" => workflow = Some(self.text("step.workflow".into())),
+                    "state" => state = Some(self.text("step.state".into())),
+                    "index" => index = Some(self.integer("step.index")),
+                    "attempt" => attempt = Some(self.integer("step.attempt")),
+                    _ => self.unknown(&key, "step"),
                 }
             }
         }
-        Ok(Step {
+        Step {
             workflow: self.needed(workflow, "step.workflow", at),
             state: self.needed(state, "step.state", at),
             index: self.needed(index, "step.index", at),
             attempt: self.needed(attempt, "step.attempt", at),
-        })
+        }
     }
 
-    fn prior(&mut self, place: Place) -> Read<Prior> {
-        let (text, source) = self.line(place, "source", ".source")?;
-        Ok(Prior { text, source })
+    fn prior(&mut self, place: Place) -> Prior {
+        let (text, source) = self.line(place, "source", ".source");
+        Prior { text, source }
     }
 
-    fn obligation(&mut self, place: Place) -> Read<Obligation> {
-        let (text, asked_by) = self.line(place, "asked_by", ".asked_by")?;
-        Ok(Obligation { text, asked_by })
+    fn obligation(&mut self, place: Place) -> Obligation {
+        let (text, asked_by) = self.line(place, "asked_by", ".asked_by");
+        Obligation { text, asked_by }
     }
 
     /// A text with the document it comes from.
-    fn line(&mut self, place: Place, origin: &str, dotted: &'static str) -> Read<(String, Option<String>)> {
+    fn line(&mut self, place: Place, origin: &str, dotted: &'static str) -> (String, Option<String>) {
         let at = self.reader.offset();
         let (mut text, mut from) = (None, None);
-        if self.enter_object(place)? {
-            while let Some(key) = self.reader.next_key()? {
+        if self.enter_object(place) {
+            while let Some(key) = self.key() {
                 match &*key.name {
-                    "text" => text = Some(self.text(place.dot(".text"))?),
-                    name if name == origin => from = self.nullable(place.dot(dotted))?,
-                    _ => self.unknown(&key, place)?,
+                    "text" => text = Some(self.text(place.dot(".text"))),
+                    name if name == origin => from = self.nullable(place.dot(dotted)),
+                    _ => self.unknown(&key, place),
                 }
             }
         }
-        Ok((self.needed(text, place.dot(".text"), at), from))
+        (self.needed(text, place.dot(".text"), at), from)
     }
 
-    fn handoff(&mut self) -> Read<Handoff> {
+    fn handoff(&mut self) -> Handoff {
         let at = self.reader.offset();
         let (mut kind_of, mut name, mut kind, mut schema) = (None, None, None, None);
         let mut keys = Vec::new();
-        if self.enter_object("handoff".into())? {
-            while let Some(key) = self.reader.next_key()? {
+        if self.enter_object("handoff".into()) {
+            while let Some(key) = self.key() {
                 match &*key.name {
-                    "handoff" => kind_of = Some((self.reader.offset(), self.text("handoff.handoff".into())?)),
-                    "name" => name = Some(self.text("handoff.name".into())?),
-                    "kind" => kind = self.nullable("handoff.kind".into())?,
-                    "schema" => schema = Some(self.text("handoff.schema".into())?),
-                    _ => self.unknown(&key, "handoff")?,
+                    "handoff" => kind_of = Some((self.reader.offset(), self.text("handoff.handoff".into()))),
+                    "name" => name = Some(self.text("handoff.name".into())),
+                    "kind" => kind = self.nullable("handoff.kind".into()),
+                    "schema" => schema = Some(self.text("handoff.schema".into())),
+                    _ => self.unknown(&key, "handoff"),
                 }
                 keys.push(key);
             }
@@ -272,31 +302,36 @@ impl Form<'_> {
                     said_at,
                     format!("`handoff.handoff` is `{other}`, which is none of none, artifact, structured_answer"),
                 );
-                return Ok(Handoff::None);
+                return Handoff::None;
             }
         };
         for key in keys.iter().filter(|key| key.name != "handoff" && !takes.contains(&&*key.name)) {
             self.wrong(key.at, format!("a handoff of `{said}` has no key `{}`", key.name.escape_debug()));
         }
-        Ok(handoff)
+        handoff
     }
 
-    fn operations(&mut self, place: Place) -> Read<BTreeSet<Operation>> {
-        Ok(self.list(place, Self::operation)?.into_iter().flatten().collect())
+    fn operations(&mut self, place: Place) -> BTreeSet<Operation> {
+        // one by one: to collect them sorts them first, by code that nothing else here has a use for
+        let mut all = BTreeSet::new();
+        for operation in self.list(place, Self::operation).into_iter().flatten() {
+            all.insert(operation);
+        }
+        all
     }
 
-    fn operation(&mut self, place: Place) -> Read<Option<Operation>> {
+    fn operation(&mut self, place: Place) -> Option<Operation> {
         let at = self.reader.offset();
         let (mut op, mut server, mut tool, mut parameter) = (None, None, None, None);
-        if !self.enter_object(place)? {
-            return Ok(None);
+        if !self.enter_object(place) {
+            return None;
         }
-        while let Some(key) = self.reader.next_key()? {
+        while let Some(key) = self.key() {
             match &*key.name {
-                "op" => op = Some((self.reader.offset(), self.text(place.dot(".op"))?)),
-                "server" => server = Some(self.text(place.dot(".server"))?),
-                "tool" => tool = Some(self.text(place.dot(".tool"))?),
-                _ => self.unknown(&key, place)?,
+                "op" => op = Some((self.reader.offset(), self.text(place.dot(".op")))),
+                "server" => server = Some(self.text(place.dot(".server"))),
+                "tool" => tool = Some(self.text(place.dot(".tool"))),
+                _ => self.unknown(&key, place),
             }
             if key.name != "op" {
                 parameter.get_or_insert(key);
@@ -304,10 +339,10 @@ impl Form<'_> {
         }
         let (op_at, name) = self.needed(op, place.dot(".op"), at);
         if name == "mcp.call" {
-            return Ok(Some(Operation::McpCall {
+            return Some(Operation::McpCall {
                 server: self.needed(server, place.dot(".server"), at),
                 tool: self.needed(tool, place.dot(".tool"), at),
-            }));
+            });
         }
         let bare = Operation::bare(&name);
         match (&bare, parameter) {
@@ -320,122 +355,124 @@ impl Form<'_> {
             }
             (Some(_), None) => {}
         }
-        Ok(bare)
+        bare
     }
 
-    fn scope(&mut self) -> Read<Vec<ScopeRule>> {
+    fn scope(&mut self) -> Vec<ScopeRule> {
         let mut rules = Vec::new();
-        if self.enter_object("subjects".into())? {
-            while let Some(key) = self.reader.next_key()? {
+        if self.enter_object("subjects".into()) {
+            while let Some(key) = self.key() {
                 match &*key.name {
-                    "rules" => rules = self.list("subjects.rules".into(), Self::rule)?,
-                    _ => self.unknown(&key, "subjects")?,
+                    "rules" => rules = self.list("subjects.rules".into(), Self::rule),
+                    _ => self.unknown(&key, "subjects"),
                 }
             }
         }
-        Ok(rules)
+        rules
     }
 
-    fn rule(&mut self, place: Place) -> Read<ScopeRule> {
+    fn rule(&mut self, place: Place) -> ScopeRule {
         let at = self.reader.offset();
         let (mut subjects, mut operations) = (None, None);
-        if self.enter_object(place)? {
-            while let Some(key) = self.reader.next_key()? {
+        if self.enter_object(place) {
+            while let Some(key) = self.key() {
                 match &*key.name {
-                    "subjects" => subjects = Some(self.list(place.dot(".subjects"), Self::text)?),
-                    "operations" => operations = Some(self.operations(place.dot(".operations"))?),
-                    _ => self.unknown(&key, place)?,
+                    "subjects" => subjects = Some(self.list(place.dot(".subjects"), Self::text)),
+                    "operations" => operations = Some(self.operations(place.dot(".operations"))),
+                    _ => self.unknown(&key, place),
                 }
             }
         }
-        Ok(ScopeRule {
+        ScopeRule {
             subjects: self.needed(subjects, place.dot(".subjects"), at),
             operations: self.needed(operations, place.dot(".operations"), at),
-        })
+        }
     }
 
-    fn entities(&mut self) -> Read<Option<Entities>> {
-        if self.reader.kind()? == Kind::Null {
-            return self.reader.skip().map(|()| None);
+    fn entities(&mut self) -> Option<Entities> {
+        if self.kind() == Some(Kind::Null) {
+            self.skip();
+            return None;
         }
         let at = self.reader.offset();
         let (mut source, mut members) = (None, None);
-        if self.enter_object("entities".into())? {
-            while let Some(key) = self.reader.next_key()? {
+        if self.enter_object("entities".into()) {
+            while let Some(key) = self.key() {
                 match &*key.name {
-                    "source" => source = Some(self.text("entities.source".into())?),
-                    "members" => members = Some(self.list("entities.members".into(), Self::text)?),
-                    _ => self.unknown(&key, "entities")?,
+                    "source" => source = Some(self.text("entities.source".into())),
+                    "members" => members = Some(self.list("entities.members".into(), Self::text)),
+                    _ => self.unknown(&key, "entities"),
                 }
             }
         }
-        Ok(Some(Entities {
+        Some(Entities {
             source: self.needed(source, "entities.source", at),
             members: self.needed(members, "entities.members", at),
-        }))
+        })
     }
 
-    fn list<T>(&mut self, place: Place, each: impl Fn(&mut Self, Place) -> Read<T>) -> Read<Vec<T>> {
+    fn list<T>(&mut self, place: Place, each: impl Fn(&mut Self, Place) -> T) -> Vec<T> {
         let mut items = Vec::new();
-        if self.is(Kind::Array, place)? {
-            self.reader.enter_array()?;
-            while self.reader.next_item()? {
+        if self.is(Kind::Array, place) {
+            self.take(Reader::enter_array);
+            while self.take(Reader::next_item) {
                 // an inner list keeps the index of the outer one: two are never needed at once
                 let item = if place.index.is_some() { place } else { place.item(items.len()) };
-                items.push(each(self, item)?);
+                items.push(each(self, item));
             }
         }
-        Ok(items)
+        items
     }
 
-    fn text(&mut self, place: Place) -> Read<String> {
-        Ok(if self.is(Kind::String, place)? { self.reader.string()?.into_owned() } else { String::new() })
+    fn text(&mut self, place: Place) -> String {
+        if self.is(Kind::String, place) { self.string() } else { String::new() }
     }
 
-    fn nullable(&mut self, place: Place) -> Read<Option<String>> {
-        match self.reader.kind()? {
-            Kind::Null => self.reader.skip().map(|()| None),
-            _ => self.text(place).map(Some),
+    fn nullable(&mut self, place: Place) -> Option<String> {
+        if self.kind() == Some(Kind::Null) {
+            self.skip();
+            return None;
         }
+        Some(self.text(place))
     }
 
-    fn integer(&mut self, place: &'static str) -> Read<u32> {
+    fn integer(&mut self, place: &'static str) -> u32 {
         let at = self.reader.offset();
-        if !self.is(Kind::Number, place.into())? {
-            return Ok(0);
+        if !self.is(Kind::Number, place.into()) {
+            return 0;
         }
-        let number = self.reader.number()?;
+        let number = self.take(Reader::number);
         let value = number.as_u32();
         if value.is_none() {
             self.wrong(at, format!("`{place}` is {number}, not a whole number from 0 to 4294967295"));
         }
-        Ok(value.unwrap_or(0))
+        value.unwrap_or(0)
     }
 
-    fn enter_object(&mut self, place: Place) -> Read<bool> {
-        let is = self.is(Kind::Object, place)?;
+    fn enter_object(&mut self, place: Place) -> bool {
+        let is = self.is(Kind::Object, place);
         if is {
-            self.reader.enter_object()?;
+            self.take(Reader::enter_object);
         }
-        Ok(is)
+        is
     }
 
     /// Whether the next value is of this kind; one that is not is recorded and passed over.
-    fn is(&mut self, wanted: Kind, place: Place) -> Read<bool> {
-        let found = self.reader.kind()?;
+    fn is(&mut self, wanted: Kind, place: Place) -> bool {
+        let Some(found) = self.kind() else { return false };
         if found == wanted {
-            return Ok(true);
+            return true;
         }
         let at = self.reader.offset();
-        self.reader.skip()?;
+        self.skip();
         self.wrong(at, format!("`{place}` is {}, not {}", found.noun(), wanted.noun()));
-        Ok(false)
+        false
     }
 
-    fn unknown(&mut self, key: &Key<'_>, place: impl fmt::Display) -> Read<()> {
+    fn unknown(&mut self, key: &Key<'_>, place: impl fmt::Display) {
         let name = shortened(&key.name);
         self.wrong(key.at, format!("`{name}` is no key of {place}, and would lie outside the seal"));
-        self.reader.skip()
+        self.skip();
     }
 
     fn needed<T: Default>(&mut self, value: Option<T>, place: impl Into<Place>, at: usize) -> T {

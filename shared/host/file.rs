@@ -37,6 +37,8 @@ pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     loop {
         match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
             Ok(0) => return Ok(bytes),
+            // as many as there should be, and there was room for more: this is the end
+            Ok(_) if bytes.len() == size => return Ok(bytes),
             Ok(_) if bytes.len() > limit => return Err(Refusal::TooLarge),
             Ok(_) if bytes.len() == bytes.capacity() => bytes.reserve(64 * 1024),
             Ok(_) | Err(Errno::INTR) => {}

@@ -11,18 +11,32 @@ pub const MAX_DEPTH: usize = 127;
 /// Up to this many keys of one object are compared as they come; more are sorted at its end.
 const FEW_KEYS: usize = 16;
 
-/// Why bytes are not a JSON document, and at which of them that shows.
+/// Why bytes are not a JSON document, and at which of them that shows. One pointer, since every step
+/// of the reader could hand one on and nearly none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct Fault(Box<(usize, Cow<'static, str>)>);
+
+impl Fault {
+    /// A fault at this byte.
+    #[cold]
+    pub fn new(at: usize, what: impl Into<Cow<'static, str>>) -> Self {
+        Fault(Box::new((at, what.into())))
+    }
+
     /// Offset of the byte, counted from 0.
-    pub at: usize,
+    pub fn at(&self) -> usize {
+        self.0.0
+    }
+
     /// What is wrong there.
-    pub what: Cow<'static, str>,
+    pub fn what(&self) -> &str {
+        &self.0.1
+    }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "byte {}: {}", self.at, self.what)
+        write!(f, "byte {}: {}", self.at(), self.what())
     }
 }
 
@@ -76,7 +90,7 @@ pub struct Key<'a> {
 }
 
 /// A number as it is spelled in the document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Number<'a>(&'a str);
 
 impl Number<'_> {
@@ -93,17 +107,23 @@ impl fmt::Display for Number<'_> {
     }
 }
 
-/// A string between its quotes, by offset: 12 bytes, since a document can hold millions of keys.
-#[derive(Clone, Copy)]
+/// A string between its quotes, by offset.
+#[derive(Clone, Copy, Default)]
 struct Span {
-    start: u32,
-    end: u32,
+    start: usize,
+    end: usize,
     escaped: bool,
 }
 
+/// An array or object that has been entered; by default none.
+#[derive(Clone, Copy, Default)]
 struct Level {
-    first_key: usize,
+    /// The bracket that ends it.
+    close: u8,
+    /// Whether nothing of it has been read.
     fresh: bool,
+    /// Its keys are those from here on.
+    first_key: usize,
 }
 
 /// Reads one document from front to back.
@@ -113,9 +133,16 @@ struct Level {
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
-    levels: Vec<Level>,
-    keys: Vec<Span>,
+    /// The innermost level.
+    level: Level,
+    /// Those around it.
+    around: Vec<Level>,
+    /// The keys of all open objects, by the offset behind their opening quote: 4 bytes each, since
+    /// a document can hold millions.
+    keys: Vec<u32>,
     duplicate: Option<Duplicate>,
+    /// The string or key that was read last.
+    last: Span,
 }
 
 impl<'a> Reader<'a> {
@@ -126,11 +153,19 @@ impl<'a> Reader<'a> {
     /// more than 4 GiB.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Fault> {
         let text = decode(bytes)?;
-        let mut reader = Reader { text, at: 0, levels: Vec::new(), keys: Vec::new(), duplicate: None };
+        let mut reader = Reader {
+            text,
+            at: 0,
+            level: Level::default(),
+            around: Vec::new(),
+            keys: Vec::new(),
+            duplicate: None,
+            last: Span::default(),
+        };
         reader.blank();
         if reader.at == text.len() {
             let what = if bytes.is_empty() { "it is empty" } else { "there is nothing but white space in it" };
-            return Err(fault(0, what));
+            return Err(Fault::new(0, what));
         }
         Ok(reader)
     }
@@ -161,14 +196,13 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// There is no value here.
     pub fn kind(&mut self) -> Result<Kind, Fault> {
-        self.blank();
-        Ok(match self.peek() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') => Kind::Null,
-            Some(b'-' | b'0'..=b'9') => Kind::Number,
+        Ok(match self.next() {
+            b'{' => Kind::Object,
+            b'[' => Kind::Array,
+            b'"' => Kind::String,
+            b't' | b'f' => Kind::Bool,
+            b'n' => Kind::Null,
+            b'-' | b'0'..=b'9' => Kind::Number,
             _ => return Err(self.unexpected("a value")),
         })
     }
@@ -178,7 +212,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// It is none, or lies too deep.
     pub fn enter_object(&mut self) -> Result<(), Fault> {
-        self.enter(b'{', "an object")
+        self.enter(b'{', b'}')
     }
 
     /// Go into the array that comes next.
@@ -186,7 +220,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// It is none, or lies too deep.
     pub fn enter_array(&mut self) -> Result<(), Fault> {
-        self.enter(b'[', "an array")
+        self.enter(b'[', b']')
     }
 
     /// The next key of the object that was entered last; `None` closes it.
@@ -194,7 +228,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Neither a key nor the end of the object is there.
     pub fn next_key(&mut self) -> Result<Option<Key<'a>>, Fault> {
-        Ok(self.next_span()?.map(|span| Key { at: span.start as usize - 1, name: self.resolve(span) }))
+        Ok(self.member()?.then(|| Key { at: self.last.start - 1, name: self.resolve() }))
     }
 
     /// Whether the array that was entered last has a further element; `false` closes it.
@@ -202,11 +236,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Neither an element nor the end of the array is there.
     pub fn next_item(&mut self) -> Result<bool, Fault> {
-        if !self.more(b']', "an array")? {
-            self.levels.pop();
-            return Ok(false);
-        }
-        Ok(true)
+        self.more()
     }
 
     /// The string that comes next, escapes resolved.
@@ -215,8 +245,18 @@ impl<'a> Reader<'a> {
     /// It is none, or not well formed.
     pub fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.blank();
-        let span = self.span()?;
-        Ok(self.resolve(span))
+        self.span()?;
+        Ok(self.resolve())
+    }
+
+    /// The characters of the string that comes next, escapes resolved one by one: no copy is made.
+    ///
+    /// # Errors
+    /// It is none, or not well formed.
+    pub fn characters(&mut self) -> Result<impl Iterator<Item = char> + use<'a>, Fault> {
+        self.blank();
+        self.span()?;
+        Ok(Unescaped(self.slice(self.last.start, self.last.end).chars()))
     }
 
     /// The number that comes next.
@@ -226,33 +266,41 @@ impl<'a> Reader<'a> {
     pub fn number(&mut self) -> Result<Number<'a>, Fault> {
         self.blank();
         let start = self.at;
-        if self.peek() == Some(b'-') {
+        self.digits()?;
+        Ok(Number(self.slice(start, self.at)))
+    }
+
+    /// Check the number at the reader's place.
+    fn digits(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        if self.peek() == b'-' {
             self.at += 1;
         }
         match self.peek() {
-            Some(b'0') => self.at += 1,
-            Some(b'1'..=b'9') => self.digits(),
+            b'0' => self.at += 1,
+            b'1'..=b'9' => self.some_digits()?,
             _ => return Err(self.unexpected("a digit")),
         }
-        let mut exponent = false;
-        if self.peek() == Some(b'.') {
+        if self.peek() == b'.' {
             self.at += 1;
             self.some_digits()?;
         }
-        if let Some(b'e' | b'E') = self.peek() {
-            exponent = true;
+        let mut exponent = None;
+        if let b'e' | b'E' = self.peek() {
+            exponent = Some(self.at);
             self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
+            if let b'+' | b'-' = self.peek() {
                 self.at += 1;
             }
             self.some_digits()?;
         }
-        let text = self.slice(start, self.at);
         // 300 digits are below the greatest double whatever they are
-        if (exponent || text.len() > 300) && text.parse::<f64>().is_ok_and(f64::is_infinite) {
-            return Err(fault(start, "number out of range"));
+        if (exponent.is_some() || self.at - start > 300)
+            && is_beyond_doubles(self.slice(start, self.at), exponent.map(|at| at - start))
+        {
+            return Err(Fault::new(start, "number out of range"));
         }
-        Ok(Number(text))
+        Ok(())
     }
 
     /// Pass over the next value, reading all of it as strictly as if it were wanted.
@@ -260,25 +308,26 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// It is not well formed.
     pub fn skip(&mut self) -> Result<(), Fault> {
-        match self.kind()? {
-            Kind::String => self.span().map(drop),
-            Kind::Number => self.number().map(drop),
-            Kind::Bool if self.peek() == Some(b't') => self.word("true"),
-            Kind::Bool => self.word("false"),
-            Kind::Null => self.word("null"),
-            Kind::Array => {
-                self.enter_array()?;
-                while self.next_item()? {
-                    self.skip()?;
-                }
-                Ok(())
+        let around = self.around.len();
+        loop {
+            match self.next() {
+                b'"' => self.span()?,
+                b'-' | b'0'..=b'9' => self.digits()?,
+                b'[' => self.enter(b'[', b']')?,
+                b'{' => self.enter(b'{', b'}')?,
+                b't' => self.word(b"true")?,
+                b'f' => self.word(b"false")?,
+                b'n' => self.word(b"null")?,
+                _ => return Err(self.unexpected("a value")),
             }
-            Kind::Object => {
-                self.enter_object()?;
-                while self.next_span()?.is_some() {
-                    self.skip()?;
+            // what was entered here and goes on has the next value
+            loop {
+                if self.around.len() == around {
+                    return Ok(());
                 }
-                Ok(())
+                if if self.level.close == b']' { self.more()? } else { self.member()? } {
+                    break;
+                }
             }
         }
     }
@@ -292,114 +341,130 @@ impl<'a> Reader<'a> {
         if self.at == self.text.len() {
             return Ok(());
         }
-        Err(fault(self.at, "there are bytes after the end of the document"))
+        Err(Fault::new(self.at, "there are bytes after the end of the document"))
     }
 
-    fn enter(&mut self, open: u8, noun: &'static str) -> Result<(), Fault> {
-        self.blank();
-        if self.peek() != Some(open) {
-            return Err(self.unexpected(noun));
+    fn enter(&mut self, open: u8, close: u8) -> Result<(), Fault> {
+        if self.next() != open {
+            return Err(self.unexpected(if open == b'[' { "an array" } else { "an object" }));
         }
-        if self.levels.len() == MAX_DEPTH {
-            return Err(fault(self.at, "nested more than 127 levels deep"));
+        if self.around.len() == MAX_DEPTH {
+            return Err(Fault::new(self.at, "nested more than 127 levels deep"));
         }
         self.at += 1;
-        self.levels.push(Level { first_key: self.keys.len(), fresh: true });
+        self.around.push(self.level);
+        self.level = Level { close, fresh: true, first_key: self.keys.len() };
         Ok(())
     }
 
-    /// Whether the innermost level goes on: eats the comma or the closing bracket.
-    fn more(&mut self, close: u8, noun: &'static str) -> Result<bool, Fault> {
-        self.blank();
-        let next = self.peek();
-        let Some(level) = self.levels.last_mut() else { return Err(fault(self.at, "nothing was entered")) };
-        let fresh = std::mem::replace(&mut level.fresh, false);
-        if next == Some(close) {
+    /// Whether the innermost level goes on: eats the comma, or the closing bracket and the level.
+    fn more(&mut self) -> Result<bool, Fault> {
+        let Level { close, fresh, .. } = self.level;
+        let next = self.next();
+        if next == close {
+            let Some(level) = self.around.pop() else { return Err(Fault::new(self.at, "nothing was entered")) };
+            self.level = level;
             self.at += 1;
             return Ok(false);
         }
         if fresh {
+            self.level.fresh = false;
             return Ok(true);
         }
-        if next != Some(b',') {
-            return Err(self.unexpected(match noun {
-                "an array" => "`,` or `]`",
-                _ => "`,` or `}`",
-            }));
+        if next != b',' {
+            return Err(self.unexpected(if close == b']' { "`,` or `]`" } else { "`,` or `}`" }));
         }
         self.at += 1;
-        self.blank();
-        if self.peek() == Some(close) {
-            return Err(fault(self.at, "a comma before the closing bracket"));
+        if self.next() == close {
+            return Err(Fault::new(self.at, "a comma before the closing bracket"));
         }
         Ok(true)
     }
 
-    fn next_span(&mut self) -> Result<Option<Span>, Fault> {
-        if !self.more(b'}', "an object")? {
-            if let Some(level) = self.levels.pop() {
-                self.close_keys(level.first_key);
+    /// Whether the object that was entered last has a further member: eats its key and the colon, or
+    /// the closing bracket and the level.
+    fn member(&mut self) -> Result<bool, Fault> {
+        let first = self.level.first_key;
+        if !self.more()? {
+            if self.keys.len() > first {
+                self.close_keys(first);
             }
-            return Ok(None);
+            return Ok(false);
         }
-        if self.peek() != Some(b'"') {
+        if self.peek() != b'"' {
             return Err(self.unexpected("a key in double quotes"));
         }
-        let span = self.span()?;
-        let first = self.levels.last().map_or(0, |level| level.first_key);
+        self.span()?;
+        // `decode` has refused what does not fit
+        let key = self.last.start as u32;
         if self.keys.len() - first < FEW_KEYS
-            && self.keys[first..].iter().any(|key| self.compare(*key, span) == Ordering::Equal)
+            && self.keys[first..].iter().any(|other| self.compare(*other, key) == Ordering::Equal)
         {
-            self.repeated(span);
+            self.repeated(key);
         }
-        self.keys.push(span);
-        self.blank();
-        if self.peek() != Some(b':') {
+        self.keys.push(key);
+        if self.next() != b':' {
             return Err(self.unexpected("`:` after a key"));
         }
         self.at += 1;
-        Ok(Some(span))
+        Ok(true)
     }
 
     fn close_keys(&mut self, first: usize) {
         if self.keys.len() - first > FEW_KEYS {
-            let mut keys = self.keys.split_off(first);
-            keys.sort_unstable_by(|a, b| self.compare(*a, *b).then(a.start.cmp(&b.start)));
-            for pair in keys.windows(2) {
+            let mut keys = std::mem::take(&mut self.keys);
+            keys[first..].sort_unstable_by(|a, b| self.compare(*a, *b).then(a.cmp(b)));
+            for pair in keys[first..].windows(2) {
                 if self.compare(pair[0], pair[1]) == Ordering::Equal {
                     self.repeated(pair[1]);
                 }
             }
+            self.keys = keys;
         }
         self.keys.truncate(first);
     }
 
-    fn repeated(&mut self, span: Span) {
-        let at = span.start as usize - 1;
+    /// Note a key that stands twice, by the second of the two.
+    fn repeated(&mut self, key: u32) {
+        let at = key as usize - 1;
         if self.duplicate.as_ref().is_none_or(|found| at < found.at) {
-            self.duplicate = Some(Duplicate { at, key: self.resolve(span).into_owned() });
+            self.duplicate = Some(Duplicate { at, key: self.key(key).collect() });
         }
     }
 
-    fn compare(&self, a: Span, b: Span) -> Ordering {
-        if !a.escaped && !b.escaped {
-            return self.raw(a).cmp(self.raw(b));
+    /// The order of two keys, by their characters. Not inlined: sorting would have it five times.
+    #[inline(never)]
+    fn compare(&self, a: u32, b: u32) -> Ordering {
+        let bytes = self.text.as_bytes();
+        let from = |key: u32| bytes.get(key as usize..).unwrap_or_default();
+        for (x, y) in from(a).iter().zip(from(b)) {
+            match (x, y) {
+                (b'\\', _) | (_, b'\\') => return self.key(a).cmp(self.key(b)),
+                (b'"', b'"') => break,
+                (b'"', _) => return Ordering::Less,
+                (_, b'"') => return Ordering::Greater,
+                (x, y) if x != y => return x.cmp(y),
+                _ => {}
+            }
         }
-        Unescaped(self.raw(a).chars()).cmp(Unescaped(self.raw(b).chars()))
+        Ordering::Equal
     }
 
-    fn raw(&self, span: Span) -> &'a str {
-        self.slice(span.start as usize, span.end as usize)
+    /// The characters of a key.
+    fn key(&self, start: u32) -> Unescaped<'a> {
+        Unescaped(self.slice(start as usize, self.text.len()).chars())
     }
 
-    fn resolve(&self, span: Span) -> Cow<'a, str> {
-        let raw = self.raw(span);
-        if span.escaped { Cow::Owned(Unescaped(raw.chars()).collect()) } else { Cow::Borrowed(raw) }
+    /// The string or key that was read last.
+    fn resolve(&self) -> Cow<'a, str> {
+        let Span { start, end, escaped } = self.last;
+        let raw = self.slice(start, end);
+        if escaped { Cow::Owned(Unescaped(raw.chars()).collect()) } else { Cow::Borrowed(raw) }
     }
 
     /// The string that begins at the reader's place, checked and passed over.
-    fn span(&mut self) -> Result<Span, Fault> {
-        if self.peek() != Some(b'"') {
+    fn span(&mut self) -> Result<(), Fault> {
+        if self.peek() != b'"' {
             return Err(self.unexpected("a string"));
         }
         let bytes = self.text.as_bytes();
@@ -414,13 +479,13 @@ impl<'a> Reader<'a> {
                     escaped = true;
                     at = self.escape(at)?;
                 }
-                Some(_) => return Err(fault(at, "a control character in a string, not escaped")),
-                None => return Err(fault(at, "the document ends inside a string")),
+                Some(_) => return Err(Fault::new(at, "a control character in a string, not escaped")),
+                None => return Err(Fault::new(at, "the document ends inside a string")),
             }
         }
         self.at = at + 1;
-        // `decode` has refused what does not fit
-        Ok(Span { start: start as u32, end: at as u32, escaped })
+        self.last = Span { start, end: at, escaped };
+        Ok(())
     }
 
     /// Check the escape at `at`; the offset behind it.
@@ -440,59 +505,92 @@ impl<'a> Reader<'a> {
                     _ => Ok(at + 6),
                 }
             }
-            _ => Err(fault(at, "an escape that JSON does not have")),
+            _ => Err(Fault::new(at, "an escape that JSON does not have")),
         }
     }
 
     fn unit(&self, at: usize) -> Result<u32, Fault> {
         let digits = self.text.as_bytes().get(at + 2..at + 6).unwrap_or_default();
         if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return Err(fault(at, "`\\u` without four hexadecimal digits"));
+            return Err(Fault::new(at, "`\\u` without four hexadecimal digits"));
         }
         Ok(digits.iter().fold(0, |unit, digit| unit * 16 + char::from(*digit).to_digit(16).unwrap_or(0)))
     }
 
-    fn digits(&mut self) {
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-    }
-
     fn some_digits(&mut self) -> Result<(), Fault> {
         let start = self.at;
-        self.digits();
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
         if self.at == start { Err(self.unexpected("a digit")) } else { Ok(()) }
     }
 
-    fn word(&mut self, word: &'static str) -> Result<(), Fault> {
-        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+    fn word<const N: usize>(&mut self, word: &[u8; N]) -> Result<(), Fault> {
+        if self.text.as_bytes().get(self.at..).and_then(<[u8]>::first_chunk) != Some(word) {
             return Err(self.unexpected("a value"));
         }
-        self.at += word.len();
+        self.at += N;
         Ok(())
     }
 
     fn blank(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+        while let b' ' | b'\t' | b'\n' | b'\r' = self.peek() {
             self.at += 1;
         }
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+    /// The next byte that is no white space.
+    #[inline(always)]
+    fn next(&mut self) -> u8 {
+        if self.peek() <= b' ' {
+            self.blank();
+        }
+        self.peek()
+    }
+
+    /// The byte at the reader's place; NUL, which JSON has nowhere, where the document is over.
+    #[inline(always)]
+    fn peek(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
     }
 
     fn unexpected(&self, wanted: &str) -> Fault {
         let found = match self.text.get(self.at..).and_then(|rest| rest.chars().next()) {
-            None => return fault(self.at, format!("the document ends where {wanted} should be")),
+            None => return Fault::new(self.at, format!("the document ends where {wanted} should be")),
             Some(c) => c,
         };
-        fault(self.at, format!("expected {wanted}, found `{}`", found.escape_default()))
+        Fault::new(self.at, format!("expected {wanted}, found `{}`", found.escape_default()))
     }
 }
 
-/// The characters of a checked string, escapes resolved one by one, so that comparing two keys
-/// needs no memory.
+/// The least number that no double holds, rounded to the nearest: 2^1024 - 2^970, all of its digits.
+const BEYOND: &[u8; 309] = b"1797693134862315807937289714053034150799341327100378269361737789804449682927647\
+    50946649017977587207096330286416692887910946555547851940402630657488671505820681908902000708383676273854\
+    84581771153176447573027006985557136695962284291481986083493647529271907416844436551070434271155969950809\
+    3042880177904174497792";
+
+/// Whether a well-formed number lies beyond what a double can hold. By its digits: reading it as a
+/// double would say the same, and takes 15 KB of tables.
+fn is_beyond_doubles(number: &str, exponent: Option<usize>) -> bool {
+    let (digits, exponent) = number.split_at(exponent.unwrap_or(number.len()));
+    let exponent = exponent.get(1..).unwrap_or_default();
+    let negative = exponent.starts_with('-');
+    let power = exponent.bytes().filter(u8::is_ascii_digit).fold(0_i64, |power, digit| {
+        // no document is long enough to make up for so much
+        (power * 10 + i64::from(digit - b'0')).min(1 << 40)
+    });
+    let digits = digits.trim_start_matches('-').as_bytes();
+    let point = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
+    let Some(first) = digits.iter().position(|byte| matches!(byte, b'1'..=b'9')) else { return false };
+    // the number is 0.D times ten to the `size`, D beginning with its first digit that is not 0
+    let before = point as i64 - first as i64 + i64::from(first > point);
+    let size = if negative { before - power } else { before + power };
+    let significant = digits[first..].iter().filter(|byte| **byte != b'.').copied();
+    size > 309 || (size == 309 && significant.chain(std::iter::repeat(b'0')).take(309).ge(BEYOND.iter().copied()))
+}
+
+/// The characters of a checked string up to its closing quote, escapes resolved one by one, so that
+/// comparing two keys needs no memory.
 struct Unescaped<'a>(std::str::Chars<'a>);
 
 impl Unescaped<'_> {
@@ -505,7 +603,7 @@ impl Iterator for Unescaped<'_> {
     type Item = char;
 
     fn next(&mut self) -> Option<char> {
-        let c = self.0.next()?;
+        let c = self.0.next().filter(|c| *c != '"')?;
         if c != '\\' {
             return Some(c);
         }
@@ -528,33 +626,30 @@ impl Iterator for Unescaped<'_> {
     }
 }
 
-fn fault(at: usize, what: impl Into<Cow<'static, str>>) -> Fault {
-    Fault { at, what: what.into() }
-}
-
 fn lone(at: usize, unit: u32) -> Fault {
-    fault(at, format!("a lone surrogate, `\\u{unit:04x}`, which is no character"))
+    Fault::new(at, format!("a lone surrogate, `\\u{unit:04x}`, which is no character"))
 }
 
 fn decode(bytes: &[u8]) -> Result<&str, Fault> {
     if u32::try_from(bytes.len()).is_err() {
-        return Err(fault(0, "longer than 4 GiB"));
+        return Err(Fault::new(0, "longer than 4 GiB"));
     }
     match bytes {
         [0xEF, 0xBB, 0xBF, ..] => {
-            return Err(fault(0, "it begins with a byte order mark; save it as UTF-8 without one"));
+            return Err(Fault::new(0, "it begins with a byte order mark; save it as UTF-8 without one"));
         }
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, 1..=0x7F, ..] | [1..=0x7F, 0, ..] => {
-            return Err(fault(0, "it is UTF-16; save it as UTF-8"));
+            return Err(Fault::new(0, "it is UTF-16; save it as UTF-8"));
         }
         _ => {}
     }
-    std::str::from_utf8(bytes).map_err(|error| fault(error.valid_up_to(), "not UTF-8"))
+    std::str::from_utf8(bytes).map_err(|error| Fault::new(error.valid_up_to(), "not UTF-8"))
 }
 
 /// How many bytes from the start need no look: no quote, no backslash, no control character.
-/// Eight at a time, since nearly all of a large payload is the inside of one string.
-fn plain_run(bytes: &[u8]) -> usize {
+/// Eight at a time, since nearly all of a large payload is the inside of one string. What needs a
+/// look when it is read is what has to be escaped when it is written.
+pub fn plain_run(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let mut done = 0;
@@ -579,6 +674,7 @@ fn plain_run(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Option<String>, String> {
         let mut reader = Reader::new(text.as_bytes()).map_err(|e| e.to_string())?;
@@ -637,6 +733,72 @@ mod tests {
             ("{\"a\":", "byte 5: the document ends where a value should be"),
         ] {
             assert_eq!(read(text), Err(wanted.to_string()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn objects_of_any_size_close_and_their_keys_are_told_apart_from_those_around_them() {
+        for count in [0, 1, 16, 17, 40] {
+            let keys: Vec<String> = (0..count).map(|i| format!("\"k{i}\":[{{\"k0\":{i}}},[]]")).collect();
+            let inner = format!("{{{}}}", keys.join(","));
+            assert_eq!(read(&format!("{{\"k1\":{inner},\"k\":{inner},\"a\":[{inner},{{}}]}}")), Ok(None), "{count}");
+            let twice = format!("{{\"k1\":{inner},\"k1\":0}}");
+            assert_eq!(read(&twice), Ok(Some(format!("k1@{}", inner.len() + 7))), "{count}");
+        }
+    }
+
+    /// Whether a number is refused, and whether reading it as a double says infinity.
+    fn refused_and_infinite(number: &str) -> (bool, bool) {
+        let found = read(number);
+        assert!(found == Ok(None) || found == Err("byte 0: number out of range".into()), "{number} {found:?}");
+        (found.is_err(), number.parse::<f64>().unwrap().is_infinite())
+    }
+
+    #[test]
+    fn the_least_number_out_of_range_is_where_doubles_end() {
+        let beyond = std::str::from_utf8(BEYOND).unwrap();
+        let below = format!("{}1", beyond.strip_suffix('2').unwrap());
+        let (zeros, more) = ("0".repeat(400), "0".repeat(5_000));
+        for (digits, out) in [(beyond, true), (&below, false)] {
+            let mut numbers = vec![
+                digits.to_string(),
+                format!("{digits}.0{more}1"),
+                format!("{digits}{zeros}.{more}1e-400"),
+                format!("0.{zeros}{digits}e709"),
+                format!("0.{more}{digits}{more}e5309"),
+            ];
+            for point in 1..309 {
+                let (whole, part) = digits.split_at(point);
+                numbers.push(format!("{whole}.{part}e{}", 309 - point));
+                numbers.push(format!("-{whole}.{part}0E+000{}", 309 - point));
+                numbers.push(format!("-0.{}{digits}e{}", "0".repeat(point), 309 + point));
+                numbers.push(format!("{digits}{}E-{point}", "0".repeat(point)));
+            }
+            for number in numbers {
+                assert_eq!(refused_and_infinite(&number), (out, out), "{number}");
+            }
+        }
+        for number in ["0e999999999", "-0.000e400", "1e308", "1e309", "0.1e309", "0.1e310", "2e308", "1e-999999999"] {
+            let (found, wanted) = refused_and_infinite(number);
+            assert_eq!(found, wanted, "{number}");
+        }
+        assert!(read("1e99999999999999999999999").is_err());
+        assert_eq!(read("1e-99999999999999999999999"), Ok(None));
+        // the only ones that std reads as something else: it stops at the sixth digit of an exponent
+        let one = format!("1{}e-1000000", "0".repeat(1_000_000));
+        assert_eq!(refused_and_infinite(&one), (false, true));
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_is_out_of_range_where_a_double_is_infinite(
+            whole in "-?(0|[1-9][0-9]{0,4}|1797693134862315[0-9]{0,300}|[1-9][0-9]{290,320})",
+            part in "(|\\.0{0,320}[0-9]{1,20})",
+            exponent in "(|[eE][+-]?0{0,3}([0-9]|[1-9][0-9]|[2-4][0-9]{2}|30[0-9]|31[0-9]))",
+        ) {
+            let number = format!("{whole}{part}{exponent}");
+            let (found, wanted) = refused_and_infinite(&number);
+            prop_assert_eq!(found, wanted, "{}", number);
         }
     }
 

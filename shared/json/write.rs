@@ -1,5 +1,7 @@
 //! The writer: the canonical form and the form on disk, byte for byte.
 
+use super::read::plain_run;
+
 /// How the writer lays a document out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
@@ -145,13 +147,12 @@ impl Writer {
 fn quote(out: &mut String, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push('"');
-    let mut plain = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(&text[plain..at]);
-        plain = at + 1;
+    let mut left = text;
+    loop {
+        let (plain, rest) = left.split_at(plain_run(left.as_bytes()));
+        out.push_str(plain);
+        let Some(byte) = rest.bytes().next() else { break };
+        left = &rest[1..];
         match byte {
             b'"' => out.push_str("\\\""),
             b'\\' => out.push_str("\\\\"),
@@ -167,6 +168,5 @@ fn quote(out: &mut String, text: &str) {
             }
         }
     }
-    out.push_str(&text[plain..]);
     out.push('"');
 }

@@ -348,11 +348,8 @@ pub(super) fn finish<V: Vendor>(
         };
         guarded = protected::<V>(setup, own, folders.project.as_deref(), around.environment);
     }
-    let tampers = needs
-        .iter()
-        .filter(|need| need.writes())
-        .filter_map(|need| need.path.as_ref())
-        .find_map(|path| host::guarded(&folders, &path.written, &guarded));
+    let written = needs.iter().filter(|need| need.writes()).filter_map(|need| need.path.as_ref());
+    let tampers = host::guarded(&folders, written.map(|path| path.written.as_str()), &guarded);
     let needs = needs
         .into_iter()
         .map(|need| Need {
@@ -372,10 +369,7 @@ fn folders<V: Vendor>(payload: &Payload<'_>, around: &Surroundings<'_>) -> Folde
     let own = around.folder.clone().or_else(|| std::env::current_dir().ok());
     let absolute = |path: &PathBuf| path.is_absolute();
     let working = payload.cwd.as_ref().map(PathBuf::from).filter(absolute).or_else(|| own.clone());
-    Folders {
-        working: working.unwrap_or_else(|| "/".into()),
-        project: V::project(around.environment).filter(absolute).or(own),
-    }
+    Folders::new(working.unwrap_or_else(|| "/".into()), V::project(around.environment).filter(absolute).or(own))
 }
 
 /// The file of this program: by the system's word, and where it has none, without `/proc`, by the name that it was started

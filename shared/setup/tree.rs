@@ -116,7 +116,7 @@ impl Node {
 /// It is not well formed.
 pub fn json(text: &str) -> Result<Node, Fault> {
     let skipped = bom(text);
-    let shift = |fault: Fault| Fault { at: fault.at + skipped, ..fault };
+    let shift = |fault: Fault| Fault::new(fault.at() + skipped, fault.what().to_string());
     let mut reader = Reader::new(&text.as_bytes()[skipped..]).map_err(shift)?;
     let node = value(&mut reader, skipped).and_then(|node| reader.end().map(|()| node));
     node.map_err(shift)

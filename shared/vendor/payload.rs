@@ -88,6 +88,28 @@ impl Input<'_> {
         self.members.iter().any(|(member, _)| *member == name)
     }
 
+    /// The lines of the member, if it is a string, one after another: what one adds or removes in a
+    /// patch is most of a payload, and not worth a copy. Of a line that begins with a character of
+    /// `short`, there is no more than that.
+    pub fn lines(&self, name: &str, short: &'static [char]) -> Option<impl Iterator<Item = String>> {
+        let (_, raw) = self.members.iter().find(|(member, _)| *member == name)?;
+        let mut characters = Reader::new(raw.as_bytes()).and_then(|mut reader| reader.characters()).ok()?;
+        Some(std::iter::from_fn(move || {
+            let mut line = String::new();
+            let mut c = characters.next()?;
+            while c != '\n' {
+                if !line.starts_with(short) {
+                    line.push(c);
+                }
+                match characters.next() {
+                    Some(next) => c = next,
+                    None => break,
+                }
+            }
+            Some(line)
+        }))
+    }
+
     /// The member, if it is a string.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         let (_, raw) = self.members.iter().find(|(member, _)| *member == name)?;
@@ -214,7 +236,24 @@ fn server(reader: &mut Reader<'_>) -> Result<String, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Payload};
+    use super::{Input, LONGEST, Payload};
+
+    #[test]
+    fn lines_are_those_of_the_text_but_for_what_is_cut_short() {
+        for text in ["", "\n", "a", "a\n", "\n\na", "+ab\n-cd\n ef\r\n*** g\n", "é\t\"\u{1f600}\"\n\\", "+\n", "+"] {
+            let input = format!("{{\"command\":{}}}", serde_json::Value::from(text));
+            let input = Input::read(&input).unwrap();
+            let whole = |line: &str| line.trim_end_matches('\r').to_string();
+            let wanted: Vec<String> = text
+                .lines()
+                .map(|line| if line.starts_with(['+', '-']) { line[..1].into() } else { whole(line) })
+                .collect();
+            let found: Vec<String> = input.lines("command", &['+', '-']).unwrap().map(|line| whole(&line)).collect();
+            assert_eq!(found, wanted, "{text:?}");
+        }
+        assert!(Input::read("{\"command\":7}").unwrap().lines("command", &[]).is_none());
+        assert!(Input::read("{}").unwrap().lines("command", &[]).is_none());
+    }
 
     #[test]
     fn a_name_may_be_long_and_not_longer() {

@@ -86,7 +86,7 @@ fn remove(file: &Path) -> Result<(String, End), Stop> {
         return none();
     }
     if let Err(found) = tree::json(&text) {
-        return Err(fault(file, &text, found.at, &found.what));
+        return Err(fault(file, &text, found.at(), found.what()));
     }
     match taken_out(&text) {
         Some(new) if new == text => none(),

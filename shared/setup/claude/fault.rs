@@ -15,7 +15,7 @@ const TYPES: [&str; 5] = ["command", "prompt", "agent", "http", "mcp_tool"];
 pub fn unreadable(text: &str) -> Option<(usize, String)> {
     let root = match tree::json(text) {
         Ok(root) => root,
-        Err(fault) => return Some((fault.at, fault.what.into_owned())),
+        Err(fault) => return Some((fault.at(), fault.what().into())),
     };
     let wrong = |node: &Node, what: String| Some((node.span.start, what));
     if !matches!(root.value, Value::Object(_)) {

@@ -156,7 +156,7 @@ impl Layer {
                 format!("line {line}, column {column}: {what}")
             };
             if role == Role::Hooks {
-                return tree::json(&text).map_err(|fault| place(fault.at, &fault.what));
+                return tree::json(&text).map_err(|fault| place(fault.at(), fault.what()));
             }
             let skipped = tree::bom(&text);
             match parse(&text[skipped..]) {

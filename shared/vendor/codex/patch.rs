@@ -10,12 +10,12 @@ use crate::vendor::{Payload, RawAsks, RawNeed};
 /// `file.edit` for an updated one, both for both ends of a move. A text that names no file changes
 /// none; it needs both all the same.
 pub fn asks(call: &Payload<'_>) -> RawAsks {
-    let Some(patch) = call.input.text("command") else {
+    let Some(lines) = call.input.lines("command", &['+', '-']) else {
         return RawAsks::Nothing("has no `command` that is a string, so its patch cannot be read".into());
     };
     let mut needs = Vec::new();
     let mut updated: Option<String> = None;
-    for line in patch.lines().filter(|line| !line.starts_with(['+', '-'])) {
+    for line in lines.filter(|line| !line.starts_with(['+', '-'])) {
         let Some(header) = line.trim().strip_prefix("*** ") else { continue };
         let (word, file) = header.split_once(':').unwrap_or((header, ""));
         let file = file.strip_prefix(' ').unwrap_or(file);

@@ -1,36 +1,96 @@
 //! What a hook costs: whole processes, from start to answer, all in one run and taken in turn, so
 //! that a noisy machine is noisy for everybody. Only ratios are worth reading.
 
+mod bars;
 mod cases;
+mod counts;
 mod payloads;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cases::{Case, Group};
+use cases::{Bench, Case, Group, KINDS, MIB, case};
+use counts::{Counter, size};
 
 fn main() -> Result<(), String> {
     let mut arguments = std::env::args().skip(1);
-    let (Some(bin), rounds) = (arguments.next(), arguments.next()) else {
-        return Err("usage: bench FOLDER-OF-PROGRAMS [ROUNDS]".into());
+    let (Some(bin), what) = (arguments.next(), arguments.next()) else {
+        return Err("usage: bench FOLDER-OF-PROGRAMS [ROUNDS | --bars]".into());
     };
-    let rounds: usize = rounds.map_or(Ok(200), |rounds| rounds.parse()).map_err(|_| "ROUNDS is a number")?;
     let scratch = std::env::temp_dir().join(format!("mh-bench-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
-    let groups = cases::groups(&bin, &scratch);
-    let mut out = String::new();
-    for group in groups? {
-        measure(&group, rounds, &mut out)?;
-    }
+    let done = Bench::new(bin, &scratch).and_then(|bench| match what.as_deref() {
+        Some("--bars") => bars::check(&bench, &scratch),
+        Some(rounds) => tables(&bench, &scratch, rounds.parse().map_err(|_| "ROUNDS is a number")?),
+        None => tables(&bench, &scratch, 200),
+    });
     let _ = std::fs::remove_dir_all(&scratch);
+    done
+}
+
+/// Print every table.
+fn tables(bench: &Bench, scratch: &Path, rounds: usize) -> Result<(), String> {
+    let mut out = String::new();
+    counted(bench, &Counter::new(scratch), &mut out)?;
+    for group in [bench.one_call(), bench.lines()] {
+        table(&group, rounds, &mut out)?;
+    }
+    for (kind, make) in KINDS {
+        let mut slope = Slope::default();
+        for bytes in [1 << 10, 1 << 16, MIB, 16 * MIB, 63 * MIB] {
+            slope.point(bytes, table(&bench.payloads(kind, make, bytes), rounds, &mut out)?);
+        }
+        slope.say(&["jq", "wc", "mh-hook-claude"], &mut out);
+    }
+    table(&bench.too_large(), rounds, &mut out)?;
+    let mut slope = Slope::default();
+    for (bytes, file) in &bench.frames {
+        slope.point(*bytes, table(&bench.frame(*bytes, file), rounds, &mut out)?);
+    }
+    slope.say(&["sha256sum", "mh-frame-verify", "mh-hook-claude"], &mut out);
     std::io::stdout().write_all(out.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// Run a group's cases in turn, so many rounds, and write its table.
-fn measure(group: &Group, rounds: usize, out: &mut String) -> Result<(), String> {
-    let rounds = (rounds / group.share).max(10);
+/// What is no time: sizes, system calls, memory, instructions.
+fn counted(bench: &Bench, counter: &Counter, out: &mut String) -> Result<(), String> {
+    let programs =
+        ["empty", "mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
+    let _ = writeln!(out, "\n| program | bytes |\n|---|---|");
+    for program in programs {
+        let _ = writeln!(out, "| {program} | {} |", size(&format!("{}/{program}", bench.bin))?);
+    }
+    let _ = writeln!(out, "\n| | system calls | peak memory in KiB | instructions |\n|---|---|---|---|");
+    let mut cases = bench.one_call().cases;
+    cases.truncate(9);
+    for (kind, make) in KINDS {
+        cases.push(Case { name: format!("16 MiB, {kind}"), ..bench.sized(make, 16 * MIB) });
+    }
+    cases.push(Case { name: "16 MiB, keys of one object".into(), ..bench.sized(payloads::keys, 16 * MIB) });
+    let (_, largest) = &bench.frames[bench.frames.len() - 1];
+    cases.push(case("the largest frame", &[&bench.claude, "--frame", largest], Some(&payloads::plain(300)), 0));
+    for case in &cases {
+        let (calls, peak) = (counter.system_calls(case)?, counter.peak(case)? / 1024.0);
+        let _ = writeln!(out, "| {} | {calls} | {peak} | {} |", case.name, counter.instructions(case)?);
+    }
+    Ok(())
+}
+
+/// The times of one case, in order.
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    /// The time below which this share of them lies, in milliseconds.
+    pub fn at(&self, share: f64) -> f64 {
+        self.0[((self.0.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3
+    }
+}
+
+/// Run a group's cases in turn, so many rounds.
+pub fn measured(group: &Group, rounds: usize) -> Result<Vec<Times>, String> {
+    let rounds = (rounds / group.share).max(5);
     let mut times: Vec<Vec<Duration>> = vec![Vec::with_capacity(rounds); group.cases.len()];
     for round in 0..rounds + 2 {
         for (case, times) in group.cases.iter().zip(&mut times) {
@@ -41,27 +101,49 @@ fn measure(group: &Group, rounds: usize, out: &mut String) -> Result<(), String>
             }
         }
     }
-    let sorted: Vec<Vec<Duration>> = times
-        .into_iter()
-        .map(|mut times| {
-            times.sort_unstable();
-            times
-        })
-        .collect();
-    let at = |times: &[Duration], share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    let base = at(&sorted[0], 0.5);
-    let _ = writeln!(out, "\n{} ({rounds} rounds, times of {})\n", group.title, group.cases[0].name);
-    let _ = writeln!(out, "| | median | p99 | median in ms |\n|---|---|---|---|");
-    for (case, times) in group.cases.iter().zip(&sorted) {
-        let (median, slow) = (at(times, 0.5), at(times, 0.99));
-        let _ = writeln!(out, "| {} | {:.2} | {:.2} | {median:.3} |", case.name, median / base, slow / base);
-    }
-    Ok(())
+    times.iter_mut().for_each(|times| times.sort_unstable());
+    Ok(times.into_iter().map(Times).collect())
 }
 
-/// One whole run. The input comes from a file, or through a pipe as a vendor gives it.
-fn once(case: &Case) -> Result<Duration, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", case.name);
+/// Measure a group and write its table; the medians.
+fn table(group: &Group, rounds: usize, out: &mut String) -> Result<Vec<f64>, String> {
+    let times = measured(group, rounds)?;
+    let base = times[0].at(0.5);
+    let _ = writeln!(out, "\n{} ({} rounds, times of {})\n", group.title, times[0].0.len(), group.cases[0].name);
+    let _ = writeln!(out, "| | median | p99 | median in ms |\n|---|---|---|---|");
+    for (case, times) in group.cases.iter().zip(&times) {
+        let (median, slow) = (times.at(0.5), times.at(0.99));
+        let _ = writeln!(out, "| {} | {:.2} | {:.2} | {median:.3} |", case.name, median / base, slow / base);
+    }
+    Ok(times.iter().map(|times| times.at(0.5)).collect())
+}
+
+/// What a mebibyte more costs, from size to size.
+#[derive(Default)]
+struct Slope {
+    points: Vec<(usize, Vec<f64>)>,
+}
+
+impl Slope {
+    fn point(&mut self, bytes: usize, medians: Vec<f64>) {
+        self.points.push((bytes, medians));
+    }
+
+    /// The last steps, each program's slope as a multiple of the first program's.
+    fn say(&self, names: &[&str], out: &mut String) {
+        for step in self.points.windows(2).rev().take(2).rev() {
+            let [(less, before), (more, after)] = step else { continue };
+            let slopes: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
+            let said: Vec<String> =
+                names.iter().zip(&slopes).map(|(name, slope)| format!("{name} {:.2}", slope / slopes[0])).collect();
+            let _ = writeln!(out, "\na byte more from {} to {} KiB: {}", less / 1024, more / 1024, said.join(", "));
+        }
+    }
+}
+
+/// One whole run, its input through a pipe as a vendor gives it.
+pub fn once(case: &Case) -> Result<Duration, String> {
+    let failed = |error: std::io::Error| format!("{}: {}: {error}", case.name, case.command[0]);
     let stdin = match &case.input {
         Some(_) => Stdio::piped(),
         None => Stdio::null(),

@@ -22,10 +22,32 @@ pub fn code(bytes: usize) -> Vec<u8> {
     payload("Write", &format!(r#"{{"file_path":"/x/a.rs","content":"{}"}}"#, line.repeat(bytes / line.len())))
 }
 
+/// A patch of Codex that adds a file of so many bytes.
+pub fn patch(bytes: usize) -> Vec<u8> {
+    let line = r#"+\tlet name = \"value\"; // the reason, in a few words\n"#;
+    let patch = format!(r"*** Begin Patch\n*** Add File: a.rs\n{}*** End Patch", line.repeat(bytes / line.len()));
+    format!(
+        r#"{{"session_id":"s","turn_id":"t","cwd":"/","hook_event_name":"PreToolUse","tool_name":"apply_patch","tool_input":{{"command":"{patch}"}},"tool_use_id":"c"}}"#
+    )
+    .into_bytes()
+}
+
 /// As many tokens as go into so many bytes.
 pub fn dense(bytes: usize) -> Vec<u8> {
     let item = r#"{"a":1,"b":[2,null,true]},"#;
     payload("Write", &format!(r#"{{"file_path":"/x/a","content":[{}0]}}"#, item.repeat(bytes / item.len())))
+}
+
+/// As many keys of one object as go into so many bytes, in no order.
+pub fn keys(bytes: usize) -> Vec<u8> {
+    let mut object = String::with_capacity(bytes + 16);
+    for key in 0_u32.. {
+        object.push_str(&format!("\"{:08x}\":0,", key.wrapping_mul(0x9E37_79B9)));
+        if object.len() >= bytes {
+            break;
+        }
+    }
+    payload("Write", &format!(r#"{{"file_path":"/x/a","content":{{{object}"z":0}}}}"#))
 }
 
 /// Seal a frame with these flags besides the needed ones.
@@ -41,10 +63,12 @@ pub fn frame(bin: &str, scratch: &Path, name: &str, flags: &[String]) -> Result<
     if done.success() { Ok(file) } else { Err(format!("could not seal {name}")) }
 }
 
-/// Seal a frame of about so many bytes: obligations, from a document.
+/// Seal a frame of about so many bytes on disk: obligations, from a document.
 pub fn large_frame(bin: &str, scratch: &Path, bytes: usize) -> Result<PathBuf, String> {
     let line = r#"{"text":"what must hold here, said at some length so that it is worth a line","asked_by":null},"#;
-    let lines = line.repeat(bytes / line.len());
+    // two spaces a level and a member a line
+    let on_disk = line.len() + 31;
+    let lines = line.repeat(bytes / on_disk);
     let document = format!(
         r#"{{"workflow":{{"id":"w","version":"1"}},"node":{{"id":"s"}},"step":{{"workflow":"w","state":"s","index":1,"attempt":1}},"prior":[],"obligations":[{}],"reaching":[],"next":[],"handoff":{{"handoff":"none"}},"operations":[{{"op":"file.write"}}]}}"#,
         lines.trim_end_matches(',')

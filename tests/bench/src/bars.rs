@@ -1,0 +1,95 @@
+//! The bars: what must stay small, held by what can be counted, and by ratios with a margin.
+//!
+//! A count is the same on any machine. A ratio of times is not, so it has room above what was
+//! measured, and is taken again before it is believed to be too large.
+
+use std::path::Path;
+
+use crate::cases::{Bench, Group, KINDS, MIB, Make, case};
+use crate::counts::{Counter, size};
+use crate::measured;
+use crate::payloads::{keys, patch, payload, plain};
+
+/// Kilobytes that a hook may have above an empty static program.
+const SIZE: f64 = 320.0;
+
+/// Times that a ratio is taken before it counts.
+const TRIES: usize = 3;
+
+/// What was found, bar by bar.
+#[derive(Default)]
+struct Bars {
+    missed: usize,
+}
+
+impl Bars {
+    fn hold(&mut self, what: &str, found: f64, bar: f64) {
+        let word = if found <= bar { "holds" } else { "MISSED" };
+        eprintln!("{word:7} {what}: {found:.2}, bar {bar:.2}");
+        self.missed += usize::from(found > bar);
+    }
+
+    /// The median of one case of a group as a multiple of another's: the least of a few tries.
+    fn ratio(&mut self, group: &Group, rounds: usize, (of, to): (usize, usize), bar: f64) -> Result<(), String> {
+        let mut least = f64::INFINITY;
+        for _ in 0..TRIES {
+            let times = measured(group, rounds)?;
+            let median = |case: usize| times[case].at(0.5);
+            least = least.min(median(of) / median(to));
+            if least <= bar {
+                break;
+            }
+        }
+        let what = format!("{}, {} of {}", group.title, group.cases[of].name, group.cases[to].name);
+        self.hold(&what, least, bar);
+        Ok(())
+    }
+}
+
+/// Hold everything to its bar.
+pub fn check(bench: &Bench, scratch: &Path) -> Result<(), String> {
+    let mut bars = Bars::default();
+    let counter = Counter::new(scratch);
+    for program in [&bench.claude, &bench.codex] {
+        let name = program.rsplit('/').next().unwrap_or_default();
+        bars.hold(&format!("{name}, KB above an empty program"), (size(program)? - size(&bench.empty)?) / 1e3, SIZE);
+    }
+
+    let read = bench.hook("an allowed Read", &payload("Read", r#"{"file_path":"/x/a.txt"}"#), 0);
+    let write = bench.hook("an allowed Write", &plain(1_000), 0);
+    for (case, bar) in [(&read, 45.0), (&write, 75.0)] {
+        bars.hold(&format!("{}, system calls", case.name), counter.system_calls(case)?, bar);
+        bars.hold(&format!("{}, peak memory in MiB", case.name), counter.peak(case)? / MIB as f64, 4.0);
+    }
+    for (kind, make) in KINDS {
+        let peak = counter.peak(&bench.sized(make, 16 * MIB))?;
+        bars.hold(&format!("16 MiB of {kind}, peak memory of its size"), peak / (16 * MIB) as f64, 1.3);
+    }
+
+    let patch = patch(16 * MIB);
+    let peak = counter.peak(&case("a patch", &[&bench.codex, "--frame", &bench.small], Some(&patch), 0))?;
+    bars.hold("16 MiB of patch, peak memory of its size", peak / (16 * MIB) as f64, 1.3);
+
+    // twice the size is twice the work, besides what every call costs
+    let kinds = KINDS.into_iter().chain([("keys of one object", keys as Make)]);
+    for (kind, make) in kinds {
+        let mut counted = [0.0; 3];
+        for (counted, bytes) in counted.iter_mut().zip([MIB / 4, MIB / 2, MIB]) {
+            *counted = counter.instructions(&bench.sized(make, bytes))?;
+        }
+        let [quarter, half, whole] = counted;
+        bars.hold(&format!("{kind}, instructions of twice as much"), (whole - half) / (half - quarter), 2.3);
+    }
+
+    bars.ratio(&bench.one_call(), 100, (3, 0), 1.3)?;
+    for ((kind, make), bar) in KINDS.into_iter().zip([0.4, 0.4, 0.1]) {
+        bars.ratio(&bench.payloads(kind, make, 16 * MIB), 48, (2, 0), bar)?;
+    }
+    if let Some((bytes, file)) = bench.frames.last() {
+        bars.ratio(&bench.frame(*bytes, file), 50, (2, 0), 3.0)?;
+    }
+    match bars.missed {
+        0 => Ok(()),
+        missed => Err(format!("{missed} of the bars above are missed")),
+    }
+}

@@ -1,0 +1,58 @@
+//! What can be counted, and comes out the same on any machine: bytes, system calls, instructions,
+//! peak memory.
+
+use std::path::{Path, PathBuf};
+
+use crate::cases::Case;
+use crate::once;
+
+/// Counts what a command does, by the programs that count such things.
+pub struct Counter {
+    /// Where they write what they found.
+    log: PathBuf,
+}
+
+impl Counter {
+    /// A counter that works in this folder.
+    pub fn new(scratch: &Path) -> Counter {
+        Counter { log: scratch.join("counted") }
+    }
+
+    /// System calls, those of the start and end of the process among them.
+    pub fn system_calls(&self, case: &Case) -> Result<f64, String> {
+        let text = self.under(case, |log| vec!["strace".into(), "-qq".into(), "-f".into(), "-o".into(), log])?;
+        Ok(text.lines().filter(|line| line.contains('(')).count() as f64)
+    }
+
+    /// Peak of the resident memory, in bytes.
+    pub fn peak(&self, case: &Case) -> Result<f64, String> {
+        let time = |log| ["/usr/bin/time", "-q", "-f", "%M", "-o"].map(String::from).into_iter().chain([log]).collect();
+        let text = self.under(case, time)?;
+        let kilobytes: f64 = text.trim().parse().map_err(|_| format!("time says {text:?}"))?;
+        Ok(kilobytes * 1024.0)
+    }
+
+    /// Instructions, by callgrind.
+    pub fn instructions(&self, case: &Case) -> Result<f64, String> {
+        let text = self.under(case, |log| {
+            let quiet = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"].map(String::from);
+            quiet.into_iter().chain([format!("--log-file={log}")]).collect()
+        })?;
+        let counted = text.lines().find_map(|line| line.split("Collected : ").nth(1));
+        counted.and_then(|number| number.trim().parse().ok()).ok_or_else(|| format!("callgrind says {text}"))
+    }
+
+    /// Run a case under a program that writes what it finds to a file.
+    fn under(&self, case: &Case, wrapper: impl FnOnce(String) -> Vec<String>) -> Result<String, String> {
+        let mut command = wrapper(self.log.display().to_string());
+        command.extend(case.command.iter().cloned());
+        let name = format!("{} under {}", case.name, command[0]);
+        once(&Case { name, command, input: case.input.clone(), exit: case.exit })?;
+        std::fs::read_to_string(&self.log).map_err(|error| error.to_string())
+    }
+}
+
+/// The size of a program, in bytes.
+pub fn size(program: &str) -> Result<f64, String> {
+    std::fs::metadata(program).map(|found| found.len() as f64).map_err(|error| format!("{program}: {error}"))
+}
