@@ -40,7 +40,7 @@ pub fn say(program: &str, text: &str) -> bool {
     let stdout = rustix::stdio::stdout();
     let written = match is_closed(stdout) {
         true => Err("it is closed".into()),
-        false => put(stdout, text, Instant::now() + PATIENCE),
+        false => put(stdout, text.as_bytes(), Instant::now() + PATIENCE),
     };
     if let Err(why) = &written {
         tell(&format!("{program}: could not write to standard output: {why}\n"));
@@ -50,7 +50,7 @@ pub fn say(program: &str, text: &str) -> bool {
 
 /// Write text for a person to stderr. That nobody hears it changes nothing.
 pub fn tell(text: &str) {
-    let _ = put(rustix::stdio::stderr(), text, Instant::now() + PATIENCE);
+    let _ = put(rustix::stdio::stderr(), text.as_bytes(), Instant::now() + PATIENCE);
 }
 
 /// Whether a descriptor was closed when the process began. The runtime has put `/dev/null` there
@@ -63,18 +63,17 @@ pub fn is_closed(file: BorrowedFd<'_>) -> bool {
 fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<(), String> {
     match is_null(file) {
         true => Err("it is closed, or /dev/null".into()),
-        false => put(file, text, deadline),
+        false => put(file, text.as_bytes(), deadline),
     }
 }
 
 /// Write all of it, however long the reader takes.
-pub(super) fn put_all(file: BorrowedFd<'_>, text: &str) -> Result<(), String> {
+pub(super) fn put_all(file: BorrowedFd<'_>, text: &[u8]) -> Result<(), String> {
     put(file, text, Instant::now() + Duration::from_secs(31_536_000))
 }
 
 /// Write all of it.
-fn put(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<(), String> {
-    let mut left = text.as_bytes();
+fn put(file: BorrowedFd<'_>, mut left: &[u8], deadline: Instant) -> Result<(), String> {
     while !left.is_empty() {
         match rustix::io::write(file, left) {
             Ok(0) => return Err("nothing was taken".into()),

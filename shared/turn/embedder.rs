@@ -69,6 +69,8 @@ pub enum OnEof {
 /// One call.
 #[derive(Debug)]
 struct Call {
+    /// Which question it is.
+    number: u64,
     tool: String,
     input: String,
     waits: Option<Waiting>,
@@ -77,7 +79,6 @@ struct Call {
 /// A call that waits.
 #[derive(Debug)]
 struct Waiting {
-    number: u64,
     due: Instant,
     answer: Sender<String>,
 }
@@ -104,6 +105,11 @@ impl Embedder {
         self.calls.values().filter_map(|call| call.waits.as_ref()).map(|waiting| waiting.due).min()
     }
 
+    /// Whether a call waits.
+    pub fn waits(&self) -> bool {
+        self.calls.values().any(|call| call.waits.is_some())
+    }
+
     /// Deny what has waited long enough.
     pub fn run_out(&mut self, now: Instant) {
         let patience = self.patience.as_secs();
@@ -125,21 +131,21 @@ impl Embedder {
         if let Some(before) = self.calls.get(&asked.call_id) {
             let same = before.tool == asked.name && before.input == asked.input.get();
             if same {
-                deny("it was put to the embedder before, and no decision is used twice");
+                deny(REPEATED);
                 return Vec::new();
             }
-            deny("REQUEST_MUTATED: a call of this id was put to the embedder before, with another tool or input");
+            deny(MUTATED);
             let message = format!("the call {} came again with another tool or input, and was denied", asked.call_id);
             return vec![Told::Warning { code: "REQUEST_MUTATED", message }];
         }
-        let mut call = Call { tool: asked.name.clone(), input: asked.input.get().into(), waits: None };
+        let mut call = Call { number, tool: asked.name.clone(), input: asked.input.get().into(), waits: None };
         let told = match self.silent {
             Some(why) => {
                 deny(why);
                 Vec::new()
             }
             None => {
-                call.waits = Some(Waiting { number, due: now + self.patience, answer });
+                call.waits = Some(Waiting { due: now + self.patience, answer });
                 let left = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
                 vec![Told::Requested(Box::new(asked.clone()), left)]
             }
@@ -148,30 +154,49 @@ impl Embedder {
         told
     }
 
-    /// A hook that waited is gone.
-    pub fn left(&mut self, number: u64) {
-        for call in self.calls.values_mut() {
-            call.waits.take_if(|waiting| waiting.number == number);
-        }
+    /// A hook that asked is gone, and has not heard what was decided.
+    pub fn left(&mut self, number: u64) -> Vec<Told> {
+        // those of a turn that is stopped go with it
+        let asked = |(_, call): &(&String, &mut Call)| self.silent.is_none() && call.number == number;
+        let Some((id, call)) = self.calls.iter_mut().find(asked) else { return Vec::new() };
+        let then = match call.waits.take() {
+            Some(_) => "before anybody decided about it",
+            None => "before it heard the decision",
+        };
+        let message = format!("whoever asked about the call {id} ({}) was gone {then}", call.tool);
+        vec![Told::Warning { code: ABANDONED, message }]
     }
 
     /// Deny every call that waits.
     fn abandon(&mut self, why: &'static str) -> Vec<Told> {
         self.silent.get_or_insert(why);
+        let mut waiting: Vec<_> = self.calls.iter_mut().filter(|(_, call)| call.waits.is_some()).collect();
+        waiting.sort_unstable_by_key(|(_, call)| call.number);
         let mut told = Vec::new();
-        for (id, call) in &mut self.calls {
+        for (id, call) in waiting {
             if let Some(waiting) = call.waits.take() {
                 let _ = waiting.answer.send(decision(id, &Word::Deny(why.into()), Some("adapter")));
-                let message = format!("the call {id} ({}) waited for a decision, and was denied: {why}", call.tool);
-                told.push(Told::Warning { code: "PENDING_CALL_ABANDONED", message });
             }
+            let message = format!("the call {id} ({}) waited for a decision, and was denied: {why}", call.tool);
+            told.push(Told::Warning { code: ABANDONED, message });
         }
         told
     }
 
+    /// The turn is about to be stopped.
+    pub fn stopping(&mut self, by: &Stopped) -> Vec<Told> {
+        self.abandon(match by {
+            Stopped::Signal(_) => "the run was stopped by a signal",
+            Stopped::Time => "the turn's time is up",
+            Stopped::Command { .. } => OVER,
+            Stopped::Gone => GONE,
+            Stopped::Unread => "nobody reads what the run tells",
+        })
+    }
+
     /// The embedder says no more.
     pub fn gone(&mut self) -> (Vec<Told>, Option<Stopped>) {
-        let told = self.abandon("the embedder is gone, so nobody can decide about it");
+        let told = self.abandon(GONE);
         (told, (self.on_eof == OnEof::Interrupt).then_some(Stopped::Gone))
     }
 
@@ -257,6 +282,24 @@ impl Embedder {
 
 /// Why nobody is asked once the embedder has stopped the turn.
 const OVER: &str = "the embedder stopped the turn";
+
+/// Why nobody is asked once the embedder says no more.
+const GONE: &str = "the embedder is gone, so nobody can decide about it";
+
+/// Why a call that was put to the embedder before is denied.
+const REPEATED: &str = "it was put to the embedder before, and no decision is used twice";
+
+/// Why one is denied that was put to it before in another form.
+const MUTATED: &str = "REQUEST_MUTATED: a call of this id was put to the embedder before, with another tool or input";
+
+/// The warning that a call waits in vain.
+const ABANDONED: &str = "PENDING_CALL_ABANDONED";
+
+/// Whether a denial is of a call whose id was put to the embedder before, so that it is not what was
+/// decided about that one.
+pub fn again(reason: &str) -> bool {
+    reason.contains(REPEATED) || reason.contains(MUTATED)
+}
 
 /// Why a frame is none, if it is none. It comes bare, its tag may be left out.
 fn framed(raw: &str) -> Result<(), String> {

@@ -25,9 +25,9 @@ mod shadow;
 
 pub use audit::{Decided, Judgement};
 pub use control::{Code, controls, unsupported};
-pub use course::{Course, Telling};
+pub use course::Course;
 pub use descendants::{adopt, end_all};
-pub use drive::{Drive, Ending, Outside, Party, Post, Stopped};
+pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
 pub use event::{Event, Figures};
 pub use handoff::{Owed, Promise};
