@@ -15,6 +15,12 @@ use crate::vendor::Wire;
 /// How long a reader of a program for people may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
+/// How long one who reads along may take nothing.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// What a pipe takes at once when it takes anything.
+const TAKEN_WHOLE: usize = 4096;
+
 /// Give the answer. What cannot be given ends in a block: an answer that is lost is, to a vendor,
 /// leave to go on.
 pub fn deliver(wire: &Wire, deadline: Instant) -> Exit {
@@ -53,9 +59,19 @@ pub fn tell(text: &str) {
     let _ = put(rustix::stdio::stderr(), text.as_bytes(), Instant::now() + PATIENCE);
 }
 
+/// Write text for a person to stderr, where it is read: `false`, when nobody has taken anything for
+/// some seconds.
+pub fn tell_if_read(text: &str) -> bool {
+    let stderr = rustix::stdio::stderr();
+    text.as_bytes().chunks(TAKEN_WHOLE).all(|piece| {
+        let until = Instant::now() + IDLE;
+        wait(&stderr, PollFlags::OUT, until).is_ok() && put(stderr, piece, until).is_ok()
+    })
+}
+
 /// Whether a descriptor was closed when the process began. The runtime has put `/dev/null` there
 /// then, for reading and writing; a shell that means `/dev/null` opens it for writing.
-pub fn is_closed(file: BorrowedFd<'_>) -> bool {
+pub(super) fn is_closed(file: BorrowedFd<'_>) -> bool {
     is_null(file) && fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::RDWR))
 }
 

@@ -25,6 +25,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// How often Codex's rollout is looked for until it is there.
 const SEARCH: Duration = Duration::from_millis(500);
 
+/// How long hooks whose calls were denied for the turn's end may take to pass that on.
+const LAST_WORD: Duration = Duration::from_millis(300);
+
 /// How long a hook that asks may be ahead of the vendor's first record.
 const AHEAD: Duration = Duration::from_secs(3);
 
@@ -255,7 +258,8 @@ impl<'a> Course<'a> {
             return;
         };
         let known = self.known(id);
-        if known.decided || (known.asked.is_some() && judgement.reason().is_some_and(again)) {
+        let repeated = judgement.decided_by == "adapter" && judgement.reason().is_some_and(again);
+        if known.decided || (known.asked.is_some() && repeated) {
             return;
         }
         if known.asked.is_some() && another(&known.call, judgement) {
@@ -423,6 +427,12 @@ impl Party for Course<'_> {
         self.turn.stopping(self.embedder.as_ref().is_some_and(Embedder::waits));
         let told = self.embedder.as_mut().map(|embedder| embedder.stopping(by));
         self.told(told.unwrap_or_default());
+        // a vendor that is told to stop stops its hooks too, and they have something to pass on
+        let until = Instant::now() + LAST_WORD;
+        while self.calls.values().any(|known| known.asked.is_some() && !known.decided) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            self.look();
+        }
     }
 
     fn over(&mut self) {

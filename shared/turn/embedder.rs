@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::control::{Code, unsupported};
 use super::{Kind, Stopped};
 use crate::json::{Layout, Writer};
-use crate::line::{COMMAND, Carried, Command, DECIDE, Malformed, Order, Word, one_line};
+use crate::line::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
 use crate::seal;
 use crate::vendor::{Input, Payload, Vendor, claude::Claude, codex::Codex};
 
@@ -274,7 +274,12 @@ impl Embedder {
                 ));
             }
         }
-        let sent = waiting.answer.send(decision(call_id, &word, None));
+        let line = decision(call_id, &word, None);
+        if line.len() > MAX_LINE {
+            let why = format!("{DECIDE}: it is too long to be passed on ({} bytes); it still waits", line.len());
+            return Err((Code::UnsupportedControl, why));
+        }
+        let sent = waiting.answer.send(line);
         call.waits = None;
         sent.map_err(|_| (Code::TooLate, format!("the call {call_id:?} does not wait any more: whoever asked is gone")))
     }
@@ -352,4 +357,124 @@ fn decision(call_id: &str, word: &Word<'_>, by: Option<&str>) -> String {
     }
     out.end_object();
     one_line(&out.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn embedder() -> Embedder {
+        Embedder::new(Kind::Claude, 10 * SECOND, OnEof::Deny)
+    }
+
+    /// A call of `Bash`, put at this time.
+    fn put(to: &mut Embedder, number: u64, call: &str, input: &str, now: Instant) -> (Vec<Told>, Receiver<String>) {
+        let (sender, answers) = channel();
+        let line = format!("{{\"call_id\":\"{call}\",\"name\":\"Bash\",\"input\":{input}}}");
+        (to.asked(number, line.as_bytes(), sender, now), answers)
+    }
+
+    fn decide(to: &mut Embedder, call: &str, decision: &str, now: Instant) -> String {
+        let line = format!(
+            "{{\"format\":\"{COMMAND}\",\"id\":\"\",\"command\":\"{DECIDE}\",\"call_id\":\"{call}\",\"decision\":{decision}}}"
+        );
+        match to.line(line.as_bytes(), now).0.as_slice() {
+            [Told::Answered { outcome: Ok(()), .. }] => "ok".into(),
+            [Told::Answered { outcome: Err((code, why)), .. }] => format!("{}: {why}", code.word()),
+            told => format!("{told:?}"),
+        }
+    }
+
+    const ALLOW: &str = "{\"decision\":\"allow\"}";
+
+    #[test]
+    fn a_deadline_that_has_passed_is_run_out_before_a_command_is_applied() {
+        let (mut embedder, start) = (embedder(), Instant::now());
+        let (_, first) = put(&mut embedder, 1, "c1", "{}", start);
+        let (_, second) = put(&mut embedder, 2, "c2", "{}", start + SECOND);
+        assert_eq!(decide(&mut embedder, "c3", ALLOW, start + 9 * SECOND).split(':').next(), Some("UNKNOWN_CALL"));
+        assert!(first.try_recv().is_err());
+        // its time is up at this very moment, and the other's is not
+        assert_eq!(decide(&mut embedder, "c1", ALLOW, start + 10 * SECOND).split(':').next(), Some("TOO_LATE"));
+        let denied = first.recv().unwrap();
+        assert!(denied.contains("\"decided_by\":\"deadline\"") && denied.contains("in 10 seconds"), "{denied}");
+        assert!(second.try_recv().is_err());
+        assert_eq!(decide(&mut embedder, "c2", ALLOW, start + 10 * SECOND), "ok");
+        assert!(second.recv().unwrap().contains("\"decision\":\"allow\"}}"));
+        embedder.run_out(start + 60 * SECOND);
+        assert!(first.recv().is_err() && second.recv().is_err(), "an answer after the answer");
+    }
+
+    #[test]
+    fn a_replace_that_cannot_be_passed_on_whole_is_refused_and_the_call_waits() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        let (_, answers) = put(&mut embedder, 1, "c1", "{}", now);
+        // what a line may be grows where its separators are escaped
+        let long = "\u{2028}".repeat(MAX_LINE / 4);
+        let replace = format!("{{\"decision\":\"replace\",\"input\":{{\"command\":\"{long}\"}}}}");
+        let refused = decide(&mut embedder, "c1", &replace, now);
+        assert!(refused.starts_with("UNSUPPORTED_CONTROL: tool.decide: it is too long"), "{refused}");
+        assert!(answers.try_recv().is_err());
+        assert_eq!(decide(&mut embedder, "c1", ALLOW, now), "ok");
+    }
+
+    #[test]
+    fn calls_are_given_up_in_their_order_and_later_ones_hear_why() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        let calls: Vec<String> = (1..20).map(|number| format!("c{number}")).collect();
+        let waiting: Vec<_> =
+            calls.iter().zip(1..).map(|(call, number)| put(&mut embedder, number, call, "{}", now).1).collect();
+        let halt = format!("{{\"format\":\"{COMMAND}\",\"id\":\"h\",\"command\":\"halt\",\"reason\":\"\"}}");
+        let (told, stopped) = embedder.line(halt.as_bytes(), now);
+        assert_eq!(stopped, Some(Stopped::Command { halt: true, reason: String::new() }));
+        let (last, warnings) = told.split_last().unwrap();
+        assert!(matches!(last, Told::Answered { outcome: Ok(()), .. }), "{last:?}");
+        for (warning, call) in warnings.iter().zip(&calls) {
+            assert!(
+                matches!(warning, Told::Warning { code: ABANDONED, message }
+                if message.starts_with(&format!("the call {call} (Bash) waited"))),
+                "{warning:?}"
+            );
+        }
+        assert_eq!(warnings.len(), calls.len());
+        assert!(waiting.iter().all(|answers| answers.recv().is_ok_and(|line| line.contains("\"adapter\""))));
+        let (told, answers) = put(&mut embedder, 30, "late", "{}", now);
+        assert!(told.is_empty() && answers.recv().unwrap().contains(OVER));
+        assert_eq!(decide(&mut embedder, "late", ALLOW, now).split(':').next(), Some("TOO_LATE"));
+    }
+
+    #[test]
+    fn one_that_left_is_told_once_and_not_when_the_turn_is_over() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        for (number, call) in [(1, "c1"), (2, "c2"), (3, "c3")] {
+            put(&mut embedder, number, call, "{}", now);
+        }
+        assert_eq!(
+            decide(&mut embedder, "c2", ALLOW, now),
+            "TOO_LATE: the call \"c2\" does not wait any more: whoever asked is gone"
+        );
+        let said = |told: Vec<Told>| match told.as_slice() {
+            [Told::Warning { message, .. }] => message.clone(),
+            told => format!("{told:?}"),
+        };
+        let gone = "whoever asked about the call";
+        assert_eq!(said(embedder.left(1)), format!("{gone} c1 (Bash) was gone before anybody decided about it"));
+        assert_eq!(said(embedder.left(2)), format!("{gone} c2 (Bash) was gone before it heard the decision"));
+        assert!(embedder.left(9).is_empty());
+        assert_eq!(embedder.over().len(), 1);
+        assert!(embedder.left(3).is_empty());
+    }
+
+    #[test]
+    fn a_line_that_asks_nothing_is_no_call() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        for line in ["", "[]", "{\"call_id\":\"c\"}", "{\"call_id\":\"c\",\"name\":1,\"input\":{}}"] {
+            let (sender, answers) = channel();
+            assert!(embedder.asked(1, line.as_bytes(), sender, now).is_empty());
+            assert!(answers.recv().is_err() && !embedder.waits());
+        }
+    }
 }

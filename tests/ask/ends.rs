@@ -26,6 +26,12 @@ fn abandoned(over: &Over, why: &str) {
     for warning in warnings {
         assert!(warning.ends_with(&format!("waited for a decision, and was denied: {why}")), "{warning}");
     }
+    // and the hooks have passed that on
+    for call in ["c1", "c2"] {
+        let (decision, by, reason) = over.decided(call);
+        assert_eq!((decision, by), ("deny", "adapter"));
+        assert!(reason.contains(why), "{reason}");
+    }
 }
 
 #[test]

@@ -128,3 +128,17 @@ fn a_stdout_that_fails_stops_the_vendor_in_every_form_of_lines() {
     assert_eq!(run.end().code, Some(1));
     assert!(!alive(&mark));
 }
+
+#[test]
+fn a_transcript_that_nobody_reads_holds_nothing_up() {
+    let room = Room::new();
+    room.claude(&format!("{FLOOD}; begin; flood; call c1 Bash '{{\"command\":\"x\"}}'; answer fine"));
+    // its stderr is a pipe that is read when all else is over
+    let mut run = Asking::start(&room, "claude", &["--verbose"]);
+    run.next("tool.requested");
+    run.decide("1", "c1", allow());
+    run.done("1");
+    let over = run.end();
+    assert_eq!((over.code, over.reason()), (Some(0), "completed"));
+    assert!(over.stderr.starts_with("session s1\nsays: xxx"));
+}

@@ -1,12 +1,13 @@
 //! What a caller reads: the answer or the object on stdout, all else on stderr.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use super::options::Options;
 use super::{PROGRAM, complain};
 use crate::decide::clipped;
 use crate::frame::shown;
-use crate::host::{Outlet, tell};
+use crate::host::{Outlet, tell_if_read};
 use crate::line::event::Process;
 use crate::turn::{self, About, Code, Event, Events, Item, Lines as _, Order, Outcome, Turn, Version};
 
@@ -86,16 +87,17 @@ pub fn unwritten(why: &str, error: Option<&str>) {
 
 /// The turn as it goes, on stderr.
 pub struct Transcript {
-    shown: bool,
+    /// Until nobody reads it any more, which is not to hold the turn up.
+    shown: Cell<bool>,
 }
 
 impl Transcript {
     pub fn new(shown: bool) -> Transcript {
-        Transcript { shown }
+        Transcript { shown: Cell::new(shown) }
     }
 
     pub fn show(&self, event: &Event) {
-        if !self.shown {
+        if !self.shown.get() {
             return;
         }
         let line = match event {
@@ -113,6 +115,6 @@ impl Transcript {
             }
             Event::Ended { .. } | Event::ModelCall { .. } | Event::RateLimit { .. } | Event::Opaque { .. } => return,
         };
-        tell(&format!("{line}\n"));
+        self.shown.set(tell_if_read(&format!("{line}\n")));
     }
 }
