@@ -263,3 +263,12 @@ pub fn both(room: &Room, kind: &str, body: &str) {
         _ => room.codex(body),
     };
 }
+
+/// The same command, started by a shell as `"$@"` of this script.
+pub fn through_shell(command: &Command, script: &str) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.current_dir(command.get_current_dir().unwrap());
+    shell
+}

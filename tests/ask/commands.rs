@@ -199,9 +199,10 @@ fn whoever_goes_on_saying_lines_is_answered_until_the_last_line_and_does_not_hol
     let (mut run, stdout) = Asking::unread(&mut command);
     let mut stdin = run.stdin.take().unwrap();
     let writer = std::thread::spawn(move || {
-        for number in 0_u64.. {
-            let line = decision_line(&number.to_string(), "c1", allow()) + "\n";
-            if stdin.write_all(line.as_bytes()).is_err() {
+        for hundred in 0_u64.. {
+            let number = |number: u64| (100 * hundred + number).to_string();
+            let lines: String = (0..100).map(|n| decision_line(&number(n), "c1", allow()) + "\n").collect();
+            if stdin.write_all(lines.as_bytes()).is_err() {
                 return;
             }
         }

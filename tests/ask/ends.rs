@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use serde_json::json;
 
-use crate::asking::{Asking, Over, alive, allow, both, deny, made, mark, signal, wait};
+use crate::asking::{Asking, Over, alive, allow, both, deny, made, mark, signal, through_shell, wait};
 use crate::run_common::Room;
 
 /// Two calls wait side by side, and a process in a session of its own lies beside them.
@@ -133,14 +133,10 @@ fn an_embedder_that_is_killed_leaves_nothing_running() {
     room.claude(&format!(
         "begin; setsid sleep {mark} & {call} & wait; while :; do use c2 Bash '{{}}'; sleep 0.05; done"
     ));
-    let run = room.governed("claude", &["--decisions", "ask"]);
     // the embedder is a shell that asks for nothing, and holds both ends
     let script = "mkfifo in out; \"$@\" <in >out 2>err & exec 3>in 4<out; echo $! > run; \
                   while read -r line <&4; do case $line in *tool.requested*) : > asked ;; esac; done";
-    let mut shell = std::process::Command::new("/bin/sh");
-    shell.args(["-c", script, "sh"]).arg(run.get_program()).args(run.get_args());
-    shell.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(room.path("project"));
-    let mut embedder = shell.spawn().unwrap();
+    let mut embedder = through_shell(&room.governed("claude", &["--decisions", "ask"]), script).spawn().unwrap();
     made(&room, "project/asked");
     let pid: u32 = room.text("project/run").trim().parse().unwrap();
     embedder.kill().unwrap();
@@ -179,9 +175,9 @@ fn a_signal_and_the_end_of_the_time_deny_what_waits() {
 fn time_goes_by_however_much_the_vendor_says() {
     let room = Room::new();
     // it hears no signal, and never stops talking
-    let flood = "trap '' INT TERM; while :; do use c1 Bash '{}'; done";
+    let flood = "trap '' INT TERM; yes \"$(use c1 Bash '{}')\"";
     room.claude(&format!("begin; (call c2 Bash '{{\"command\":\"x\"}}'; touch \"$ROOM/denied\") & {flood}"));
-    let over = Asking::start(&room, "claude", &["--deadline", "1", "--timeout", "3"]).end();
+    let over = Asking::start(&room, "claude", &["--deadline", "1", "--timeout", "2"]).end();
     assert!(room.path("denied").exists());
     assert_eq!((over.decided("c2").0, over.decided("c2").1), ("deny", "deadline"));
     assert_eq!((over.code, over.reason()), (Some(1), "killed"));

@@ -54,6 +54,21 @@ fn a_run_that_is_stopped_does_not_wait_for_a_reader_that_takes_nothing() {
 }
 
 #[test]
+fn a_vendor_that_is_told_to_stop_can_say_its_last_although_nobody_reads() {
+    let room = Room::new();
+    let body = "flood & trap 'answer late; touch \"$ROOM/late\"; exit 0' INT; touch \"$ROOM/ready\"; \
+                while :; do sleep 0.05; done";
+    let (mut run, stdout) = stuck(&room, body, &[]);
+    made(&room, "ready");
+    std::thread::sleep(Duration::from_millis(500));
+    run.command("1", json!({"command": "interrupt", "reason": ""}));
+    made(&room, "late");
+    run.read(stdout);
+    let over = run.end();
+    assert_eq!((over.code, over.reason(), over.stderr.as_str()), (Some(0), "completed", ""));
+}
+
+#[test]
 fn a_second_signal_does_not_wait_at_all() {
     for ended in [false, true] {
         let (room, mark) = (Room::new(), mark(22 + u32::from(ended)));

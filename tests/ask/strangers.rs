@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::asking::{Asking, allow, deny};
+use crate::asking::{Asking, allow, deny, through_shell};
 use crate::run_common::Room;
 
 /// Where the hooks of the run that this room's stand-in is in are to ask.
@@ -60,11 +60,21 @@ fn garbage_and_silence_change_nothing() {
 fn a_thousand_connections_do_not_keep_a_hook_out() {
     let room = Room::new();
     room.claude(ONE_CALL);
-    let mut run = Asking::start(&room, "claude", &[]);
+    // there are not that many descriptors
+    let command = room.governed("claude", &["--decisions", "ask"]);
+    let mut run = Asking::of(&mut through_shell(&command, "ulimit -n 256; exec \"$@\""));
     run.next("turn.started");
     let path = socket(&room);
-    let strangers: Vec<UnixStream> = (0..1000).map_while(|_| UnixStream::connect(&path).ok()).collect();
-    assert!(strangers.len() > 900, "{}", strangers.len());
+    let (sender, come) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let all = (0..1000).map_while(|_| UnixStream::connect(&path).ok().inspect(|_| sender.send(()).unwrap_or(())));
+        let held: Vec<UnixStream> = all.collect();
+        std::thread::sleep(crate::asking::PATIENCE);
+        drop(held);
+    });
+    for _ in 0..300 {
+        come.recv_timeout(crate::asking::PATIENCE).unwrap();
+    }
     std::fs::write(room.path("go"), "").unwrap();
     run.next("tool.requested");
     run.decide("1", "c1", allow());
@@ -87,7 +97,7 @@ fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
         stranger
     };
     // it takes the id of a call that is to come, and the embedder is taken in
-    let stranger = ask(&question("c1", "{\"command\":\"harmless\"}"));
+    let stranger = ask(&question("c1", "{\"command\":\"y\"}"));
     run.next("tool.requested");
     run.decide("1", "c1", allow());
     run.done("1");
