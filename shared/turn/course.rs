@@ -280,7 +280,13 @@ impl<'a> Course<'a> {
         let latency = known.asked.map_or(judgement.micros / 1000, |asked| millis(asked.elapsed()));
         self.request(id, None, &judgement.seam);
         let call = self.known(id).call.clone();
-        self.tell(None, &Item::Decided { call: &call, judgement, latency: Some(latency) });
+        let mut judgement = judgement.clone();
+        if judgement.decision.decision == "replace" && judgement.decision.input.is_none() {
+            // an audit that others read holds no inputs
+            judgement.decision.input =
+                self.embedder.as_ref().and_then(|embedder| embedder.replaced(id)).map(ToOwned::to_owned);
+        }
+        self.tell(None, &Item::Decided { call: &call, judgement: &judgement, latency: Some(latency) });
     }
 
     /// One event of the vendor's. `line` is the record that it came from.

@@ -74,6 +74,8 @@ struct Call {
     tool: String,
     input: String,
     waits: Option<Waiting>,
+    /// The input that it was given instead.
+    replaced: Option<Box<RawValue>>,
 }
 
 /// A call that waits.
@@ -110,6 +112,11 @@ impl Embedder {
         self.calls.values().any(|call| call.waits.is_some())
     }
 
+    /// The input that the embedder gave this call instead of its own.
+    pub fn replaced(&self, id: &str) -> Option<&RawValue> {
+        self.calls.get(id)?.replaced.as_deref()
+    }
+
     /// Deny what has waited long enough.
     pub fn run_out(&mut self, now: Instant) {
         let patience = self.patience.as_secs();
@@ -138,7 +145,8 @@ impl Embedder {
             let message = format!("the call {} came again with another tool or input, and was denied", asked.call_id);
             return vec![Told::Warning { code: "REQUEST_MUTATED", message }];
         }
-        let mut call = Call { number, tool: asked.name.clone(), input: asked.input.get().into(), waits: None };
+        let mut call =
+            Call { number, tool: asked.name.clone(), input: asked.input.get().into(), waits: None, replaced: None };
         let told = match self.silent {
             Some(why) => {
                 deny(why);
@@ -278,6 +286,9 @@ impl Embedder {
         if line.len() > MAX_LINE {
             let why = format!("{DECIDE}: it is too long to be passed on ({} bytes); it still waits", line.len());
             return Err((Code::UnsupportedControl, why));
+        }
+        if let Word::Replace(input) = word {
+            call.replaced = RawValue::from_string(input.into()).ok();
         }
         let sent = waiting.answer.send(line);
         call.waits = None;

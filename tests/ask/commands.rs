@@ -61,6 +61,10 @@ fn a_line_that_is_no_command_is_malformed_under_its_id_or_a_dash() {
         (tagged("\"command\":\"message.inject\""), "7", "there is no `text`"),
         (tagged("\"command\":\"permission.set\",\"posture\":{}"), "7", "`posture` is an object"),
         (tagged("\"command\":\"frame.set\",\"frame\":\"x\""), "7", "`frame` is a string"),
+        (tagged("\"command\":\"halt\",\"reason\":\"\",\"x\":{\"a\":[{\"b\":1,\"b\":1}]}"), "7", "stands twice"),
+        (tagged("\"command\":\"halt\",\"reason\":\"\\ud800\""), "-", "not one JSON object"),
+        ("\u{feff}{}".into(), "-", "not one JSON object"),
+        ("\0".into(), "-", "not one JSON object"),
         (set("{}"), "7", "malformed frame.set"),
         (set(&broken), "7", "malformed frame.set"),
         (tagged(&format!("\"x\":{}1{}", "[".repeat(200), "]".repeat(200))), "-", "not one JSON object"),
@@ -283,8 +287,10 @@ fn a_replace_goes_through_whole_or_is_refused_by_name() {
 fn codex_takes_a_replace_where_it_takes_all_of_it() {
     let room = Room::new();
     room.codex("begin; call c1 Bash '{\"command\":\"x\"}' CommandExecution; answer fine");
-    let mut run = Asking::start(&room, "codex", &[]);
-    run.next("tool.requested");
+    // an audit of one's own holds no inputs, and the line has it all the same
+    let audit = room.path("audit");
+    let mut run = Asking::start(&room, "codex", &["--audit", audit.to_str().unwrap()]);
+    assert_eq!(run.next("tool.requested")["input"], json!({"command": "x"}));
     for (id, input, why) in [
         ("more", json!({"command": "y", "workdir": "/"}), "takes nothing but `command`"),
         ("none", json!({}), "no string `command`"),
@@ -300,4 +306,5 @@ fn codex_takes_a_replace_where_it_takes_all_of_it() {
     let answer: Value = serde_json::from_str(&room.text("answer")).unwrap();
     assert_eq!(answer.pointer("/hookSpecificOutput/updatedInput"), Some(&json!({"command": "y"})));
     assert_eq!(over.code, Some(0), "{}", over.stderr);
+    assert!(!room.text("audit").contains("\"y\""), "{}", room.text("audit"));
 }

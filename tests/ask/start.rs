@@ -91,3 +91,14 @@ fn what_is_refused_for_another_cause_says_nothing_on_standard_output() {
     room.run("claude", &["--decisions", "ask", "--digest", &"0".repeat(64)]).refused("frame.json: ");
     room.run("codex", &["--decisions", "ask"]).refused("codex");
 }
+
+#[test]
+fn a_socket_that_cannot_be_named_is_refused_with_what_to_do() {
+    let room = Room::new();
+    room.claude("touch \"$ROOM/started\"");
+    let long = room.path("tmp").join("x".repeat(100));
+    std::fs::create_dir(&long).unwrap();
+    let output = room.governed("claude", &["--decisions", "ask"]).env("TMPDIR", &long).output().unwrap();
+    Ended::of(output).refused("; name a folder with a shorter path by TMPDIR");
+    assert!(!room.path("started").exists() && std::fs::read_dir(&long).unwrap().next().is_none());
+}

@@ -53,7 +53,12 @@ pub enum Knock {
 /// # Errors
 /// Why nobody could be heard there.
 pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static) -> Result<(), String> {
-    let listener = UnixListener::bind(path).map_err(|error| format!("{}: {}", path.display(), words(error)))?;
+    let listener = UnixListener::bind(path).map_err(|error| {
+        // a name of a socket has about a hundred bytes
+        let too_long = error.kind() == std::io::ErrorKind::InvalidInput;
+        let then = if too_long { "; name a folder with a shorter path by TMPDIR" } else { "" };
+        format!("{}: {}{then}", path.display(), words(error))
+    })?;
     std::thread::spawn(move || {
         let silent = Silent::default();
         for (number, stream) in (0..).zip(listener.incoming()) {
@@ -63,16 +68,18 @@ pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static
                 continue;
             };
             silent.begin(number, &stream);
-            let (tell, silent) = (tell.clone(), silent.clone());
-            // one that cannot be heard gets no answer, and that is a denial
-            let heard = move || {
+            let (tell, heard) = (tell.clone(), silent.clone());
+            let hear = move || {
                 let question = question(&stream);
-                silent.end(number);
+                heard.end(number);
                 if let Some(line) = question {
                     answer(number, line, &stream, &tell);
                 }
             };
-            let _ = std::thread::Builder::new().spawn(heard);
+            // one that cannot be heard is hung up on, and that is a denial
+            if std::thread::Builder::new().spawn(hear).is_err() {
+                silent.end(number);
+            }
         }
     });
     Ok(())
