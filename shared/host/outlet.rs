@@ -116,8 +116,17 @@ impl Outlet {
 impl Room {
     /// Wait until there is room. There always is once nothing more can be written.
     pub fn wait(&self) {
+        self.below(FULL);
+    }
+
+    /// The same with as much room again, for answers to what has to be heard while others are held up.
+    pub fn wait_beyond(&self) {
+        self.below(2 * FULL);
+    }
+
+    fn below(&self, limit: usize) {
         let mut state = self.0.lock();
-        while state.bytes > FULL && state.fault.is_none() && !state.open {
+        while state.bytes > limit && state.fault.is_none() && !state.open {
             state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }

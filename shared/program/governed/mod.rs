@@ -199,10 +199,11 @@ fn lines(
     })
 }
 
-/// Pass the embedder's lines on, as fast as they can be answered.
+/// Pass the embedder's lines on, as fast as they can be answered; also while it reads nothing, since
+/// one of them may be to stop.
 fn commands(post: &Post, room: &Room) {
     host::read_lines(MAX_LINE, &mut |line| {
-        room.wait();
+        room.wait_beyond();
         post.send(match line {
             Line::Whole(line) => Outside::Command(line),
             Line::TooLong => Outside::TooLong,
