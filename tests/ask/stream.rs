@@ -113,7 +113,7 @@ fn an_approval_is_somebodys_word() {
 fn what_a_sub_agent_does_is_in_its_call_alone() {
     let room = Room::new();
     let nested = "say '{\"type\":\"assistant\",\"parent_tool_use_id\":\"c0\",\"message\":{\"id\":\"n\",\"content\":[{\"type\":\"text\",\"text\":\"inner\"},{\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"Bash\",\"input\":{}}]}}'; \
-                  hook PreToolUse Bash c1 '{}'; result c1 false inner";
+                  agent=a1; hook PreToolUse Bash c1 '{}'; agent=; result c1 false inner";
     room.claude(&format!(
         "begin; use c0 Read '{{}}'; hook PreToolUse Read c0 '{{}}'; {nested}; result c0 false outer; answer fine"
     ));
