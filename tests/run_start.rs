@@ -23,7 +23,7 @@ fn a_wrong_command_line_is_refused_with_nothing_started() {
         ("claude", &["--verbose"], "say what to do"),
         ("claude", &["-p", "x", "-p", "y"], "the prompt is given twice"),
         ("claude", &["-p", "x", "--output-format", "yaml"], "--output-format takes text, json, stream-json or events"),
-        ("claude", &["-p", "x", "--decisions", "observe"], "--decisions takes frame or deny-only"),
+        ("claude", &["-p", "x", "--decisions", "observe"], "--decisions takes frame, deny-only or ask"),
         ("claude", &["-p", "x", "--timeout", "0"], "--timeout takes a whole number of seconds"),
         ("claude", &["-p", "x", "--credentials", "none"], "--credentials goes with --hermetic"),
         ("claude", &["-p", "x", "--env", "A"], "--env goes with --hermetic"),
