@@ -122,7 +122,7 @@ fn scenes() -> Vec<Scene> {
         ),
         ("claude", SHELL, &[], "begin; kill -9 $$".into()),
         ("claude", SHELL, &["--timeout", "1"], "begin; exec sleep 600".into()),
-        ("claude", SHELL, &[], "begin; use c1 Bash '{}'; kill -s TERM $PPID; exec sleep 600".into()),
+        ("claude", SHELL, &[], "begin; use c1 Bash '{}'; sleep 1; kill -s TERM $PPID; exec sleep 600".into()),
         ("codex", SHELL, &[], CODEX.into()),
         ("codex", SHELL, &[], "begin; ran x1 WebSearch ''; answer fine".into()),
     ]
@@ -245,6 +245,15 @@ fn the_events_of_runs_are_all_that_their_schema_has() {
     room.program("bin/claude", &script.replace("2.1.332", "9.0.0"));
     let lines = told_by(room.command("claude", &["-p", "do it", "--output-format", "events"]));
     lines.iter().for_each(|line| seen.look(line));
+    // an audit of somebody's own holds no inputs, not even those that a decider gave
+    let room = Room::new();
+    let decision = r#"{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"c1","decision":{"decision":"replace","input":{}}}"#;
+    let decider =
+        format!("exec:{}", room.program("decide", &format!("#!/bin/sh\ncat >&2\necho '{decision}'\n")).display());
+    let audit = room.path("kept");
+    room.claude("begin; call c1 Bash '{}'; answer fine");
+    let arguments = ["--output-format", "events", "--decider", &decider, "--audit", audit.to_str().unwrap()];
+    told_by(room.governed("claude", &arguments)).iter().for_each(|line| seen.look(line));
     seen.is_all();
 }
 

@@ -18,7 +18,7 @@ pub use decider::{Decider, Knock, Unanswered, listen};
 pub use file::{read_bounded, words};
 pub use input::{Input, Line, MAX_PAYLOAD, read_lines, read_stdin, wait};
 pub use outlet::{Outlet, Room};
-pub use output::{deliver, is_closed, say, tell};
+pub use output::{deliver, say, tell, tell_if_read};
 pub use paths::{Folders, guarded};
 pub use setup::{DEADLINE, Setup};
 pub use signals::hold as hold_signals;

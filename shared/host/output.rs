@@ -16,6 +16,12 @@ use crate::vendor::Wire;
 /// How long a reader of a program for people may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
+/// How long one who reads along may take nothing.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// What a pipe takes at once when it takes anything.
+const TAKEN_WHOLE: usize = 4096;
+
 /// Give the answer. What cannot be given ends in a block: an answer that is lost is, to a vendor,
 /// leave to go on.
 pub fn deliver(wire: &Wire, deadline: Instant) -> Exit {
@@ -57,7 +63,7 @@ pub fn say(program: &str, text: &str) -> bool {
     let stdout = rustix::stdio::stdout();
     let written = match is_closed(stdout) {
         true => Err("it is closed".into()),
-        false => put(stdout, text, Instant::now() + PATIENCE),
+        false => put(stdout, text.as_bytes(), Instant::now() + PATIENCE),
     };
     if let Err(why) = &written {
         tell(&format!("{program}: could not write to standard output: {why}\n"));
@@ -67,12 +73,22 @@ pub fn say(program: &str, text: &str) -> bool {
 
 /// Write text for a person to stderr. That nobody hears it changes nothing.
 pub fn tell(text: &str) {
-    let _ = put(rustix::stdio::stderr(), text, Instant::now() + PATIENCE);
+    let _ = put(rustix::stdio::stderr(), text.as_bytes(), Instant::now() + PATIENCE);
+}
+
+/// Write text for a person to stderr, where it is read: `false`, when nobody has taken anything for
+/// some seconds.
+pub fn tell_if_read(text: &str) -> bool {
+    let stderr = rustix::stdio::stderr();
+    text.as_bytes().chunks(TAKEN_WHOLE).all(|piece| {
+        let until = Instant::now() + IDLE;
+        wait(&stderr, PollFlags::OUT, until).is_ok() && put(stderr, piece, until).is_ok()
+    })
 }
 
 /// Whether a descriptor was closed when the process began. The runtime has put `/dev/null` there
 /// then, for reading and writing; a shell that means `/dev/null` opens it for writing.
-pub fn is_closed(file: BorrowedFd<'_>) -> bool {
+pub(super) fn is_closed(file: BorrowedFd<'_>) -> bool {
     is_null(file) && fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::RDWR))
 }
 
@@ -84,11 +100,11 @@ fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<Heard, 
         Ok(_) => Ok(Heard::There),
         Err(_) => Err("it is closed"),
     }?;
-    put(file, text, deadline).map(|()| heard)
+    put(file, text.as_bytes(), deadline).map(|()| heard)
 }
 
 /// Write all of it, however long the reader takes.
-pub(super) fn put_all(file: BorrowedFd<'_>, text: &str) -> Result<(), String> {
+pub(super) fn put_all(file: BorrowedFd<'_>, text: &[u8]) -> Result<(), String> {
     put(file, text, Instant::now() + Duration::from_secs(31_536_000))
 }
 
@@ -100,9 +116,8 @@ const MOMENT: Duration = Duration::from_millis(500);
 
 /// Write all of it. A full pipe that nobody reads would hold a plain write for ever, so nothing is
 /// written before there is room for it.
-fn put(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<(), String> {
+fn put(file: BorrowedFd<'_>, mut left: &[u8], deadline: Instant) -> Result<(), String> {
     let deadline = deadline.max(Instant::now() + MOMENT);
-    let mut left = text.as_bytes();
     while !left.is_empty() {
         // what cannot be waited for is written all the same: that tells what is wrong with it
         if let Err(why) = wait(&file, PollFlags::OUT, deadline)

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::embedder::{Asked, Told};
+use super::embedder::{Asked, Told, again};
 use super::follow::Follow;
 use super::lines::{Call, Item, Lines};
-use super::outcome::{NOT_OFFERED, WITHHELD};
+use super::outcome::{NOT_OFFERED, Unenforced, WITHHELD};
 use super::{Decided, Embedder, Event, Judgement, Kind, Outside, Party, Reader, Stopped, Turn, rollout};
 use crate::frame::{Operation, write_operation};
 use crate::host::{Knock, Outlet};
@@ -25,6 +25,12 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// How often Codex's rollout is looked for until it is there.
 const SEARCH: Duration = Duration::from_millis(500);
 
+/// How long hooks whose calls were denied for the turn's end may take to pass that on.
+const LAST_WORD: Duration = Duration::from_millis(300);
+
+/// How long a hook that asks may be ahead of the vendor's first record.
+const AHEAD: Duration = Duration::from_secs(3);
+
 /// A call, and what of it has been told.
 #[derive(Debug, Default)]
 struct Known {
@@ -35,14 +41,6 @@ struct Known {
     over: bool,
 }
 
-/// Where lines go while the turn runs.
-pub struct Telling {
-    /// The form they have.
-    pub lines: Box<dyn Lines>,
-    /// Where they are put.
-    pub outlet: Outlet,
-}
-
 /// A turn that runs.
 pub struct Course<'a> {
     kind: Kind,
@@ -50,48 +48,59 @@ pub struct Course<'a> {
     /// What it has come to so far.
     pub turn: Turn,
     show: &'a dyn Fn(&Event),
-    telling: Option<Telling>,
+    outlet: Outlet,
+    lines: Option<Box<dyn Lines>>,
     embedder: Option<Embedder>,
     audit: Follow,
     judgements: Vec<Judgement>,
     home: PathBuf,
     rollout: Option<Follow>,
     searched: Option<Instant>,
-    /// Whether the vendor's session has been told of.
-    begun: bool,
     calls: HashMap<String, Known>,
     order: Vec<String>,
     line: u64,
+    /// Whether the vendor has said that its session has begun: the first thing that is told of it.
+    begun: bool,
+    /// What the hooks said before that, and since when.
+    early: Vec<(Instant, Knock)>,
     fault: Option<String>,
 }
 
 impl<'a> Course<'a> {
     /// Before its first line. `audit` is where the hooks' lines are, from this byte on; `home` the
-    /// folder in which the vendor keeps its records.
-    pub fn new(kind: Kind, audit: (PathBuf, u64), home: PathBuf, show: &'a dyn Fn(&Event)) -> Course<'a> {
+    /// folder in which the vendor keeps its records; `outlet` where it is told.
+    pub fn new(
+        kind: Kind,
+        audit: (PathBuf, u64),
+        home: PathBuf,
+        show: &'a dyn Fn(&Event),
+        outlet: Outlet,
+    ) -> Course<'a> {
         Course {
             kind,
             reader: Reader::new(kind),
             turn: Turn::default(),
             show,
-            telling: None,
+            outlet,
+            lines: None,
             embedder: None,
             audit: Follow::new(audit.0, audit.1),
             judgements: Vec::new(),
             home,
             rollout: None,
             searched: None,
-            begun: false,
             calls: HashMap::new(),
             order: Vec::new(),
             line: 0,
+            begun: false,
+            early: Vec::new(),
             fault: None,
         }
     }
 
     /// Tell it in lines as it goes.
-    pub fn telling(self, telling: Option<Telling>) -> Course<'a> {
-        Course { telling, ..self }
+    pub fn telling(self, lines: Option<Box<dyn Lines>>) -> Course<'a> {
+        Course { lines, ..self }
     }
 
     /// Put calls to an embedder.
@@ -105,15 +114,12 @@ impl<'a> Course<'a> {
     }
 
     /// What is left when the process has ended: the decisions that were not read yet, and the calls
-    /// that nothing more was heard of.
-    ///
-    /// # Errors
-    /// The audit cannot be read.
-    pub fn settle(&mut self) -> Result<&[Judgement], String> {
+    /// that nothing more was heard of. An audit that cannot be read leaves the turn unenforced.
+    pub fn settle(&mut self) -> Vec<Judgement> {
         (self.searched, self.begun) = (None, true);
         self.look();
         let session = self.turn.session.clone();
-        if let (Kind::Codex, Some(session), true) = (self.kind, &session, self.telling.is_some()) {
+        if let (Kind::Codex, Some(session), true) = (self.kind, &session, self.lines.is_some()) {
             let own = rollout::file(&self.home, session);
             for file in rollout::files(&self.home, session).into_iter().filter(|file| Some(file) != own.as_ref()) {
                 self.follow_rollout(&mut Follow::new(file, 0));
@@ -122,29 +128,26 @@ impl<'a> Course<'a> {
         for id in std::mem::take(&mut self.order) {
             self.request(&id, None, "none");
         }
-        match self.fault.take() {
-            Some(fault) => Err(fault),
-            None => Ok(&self.judgements),
+        if let Some(fault) = self.fault.take() {
+            let why = format!("it cannot be read ({fault}), so it is not known what the hook decided");
+            self.turn.unenforced.push(Unenforced { call_id: None, tool: "the audit".into(), why });
         }
+        std::mem::take(&mut self.judgements)
     }
 
-    /// The last lines, and all of them written.
+    /// The last that is to be said, and all of it written. What was told in lines ends in lines.
     ///
     /// # Errors
-    /// Why they could not be; `None` where no lines are told.
-    pub fn end(&mut self, end: impl FnOnce(&Turn, &mut dyn Lines) -> String) -> Option<Result<(), String>> {
-        let mut telling = self.telling.take()?;
-        let last = end(&self.turn, &mut *telling.lines);
-        telling.outlet.put(last);
-        Some(telling.outlet.finish())
+    /// Why it could not be.
+    pub fn end(self, end: impl FnOnce(&Turn, Option<&mut (dyn Lines + 'static)>) -> String) -> Result<(), String> {
+        let Course { turn, outlet, mut lines, .. } = self;
+        outlet.put(end(&turn, lines.as_deref_mut()));
+        outlet.finish()
     }
 
     fn tell(&mut self, at: Option<&str>, item: &Item<'_>) {
-        if let Some(Telling { lines, outlet }) = &mut self.telling {
-            let line = lines.tell(at, item);
-            if !line.is_empty() {
-                outlet.put(line);
-            }
+        if let Some(lines) = &mut self.lines {
+            self.outlet.put(lines.tell(at, item));
         }
     }
 
@@ -184,6 +187,26 @@ impl<'a> Course<'a> {
         self.request(&asked.call_id, Some(waits), "hook");
     }
 
+    /// The session has begun, or nothing more is heard of it: hear the hooks that were ahead.
+    fn begin(&mut self) {
+        self.begun = true;
+        for (_, knock) in std::mem::take(&mut self.early) {
+            self.knocked(knock);
+        }
+    }
+
+    fn knocked(&mut self, knock: Knock) {
+        let Some(embedder) = &mut self.embedder else { return };
+        if !self.begun {
+            return self.early.push((Instant::now(), knock));
+        }
+        let told = match knock {
+            Knock::Asked { number, line, answer } => embedder.asked(number, &line, answer, Instant::now()),
+            Knock::Left { number } => embedder.left(number),
+        };
+        self.told(told);
+    }
+
     /// Read what is new in the audit, and in Codex's rollout. Before the session is known, whose
     /// lines they are is not, and a call would be told before the session that it belongs to.
     fn look(&mut self) {
@@ -201,7 +224,7 @@ impl<'a> Course<'a> {
             }
             Err(error) => self.fault = Some(crate::host::words(error)),
         }
-        if let (Kind::Codex, Some(session), true) = (self.kind, &self.turn.session, self.telling.is_some()) {
+        if let (Kind::Codex, Some(session), true) = (self.kind, &self.turn.session, self.lines.is_some()) {
             let now = Instant::now();
             let own = || match self.searched.replace(now) {
                 // a person's folder holds thousands of them
@@ -235,7 +258,14 @@ impl<'a> Course<'a> {
             return;
         };
         let known = self.known(id);
-        if known.decided {
+        let repeated = judgement.decided_by == "adapter" && judgement.reason().is_some_and(again);
+        if known.decided || (known.asked.is_some() && repeated) {
+            return;
+        }
+        if known.asked.is_some() && another(&known.call, judgement) {
+            let (word, by) = (&judgement.decision.decision, &judgement.decided_by);
+            let message = format!("the call {id} came again with another tool or input: {word}, by the {by}");
+            self.tell(judgement.at.as_deref(), &Item::Warning { code: "REQUEST_MUTATED", message: &message });
             return;
         }
         known.decided = true;
@@ -250,15 +280,20 @@ impl<'a> Course<'a> {
         let latency = known.asked.map_or(judgement.micros / 1000, |asked| millis(asked.elapsed()));
         self.request(id, None, &judgement.seam);
         let call = self.known(id).call.clone();
-        self.tell(None, &Item::Decided { call: &call, judgement, latency: Some(latency) });
+        let mut judgement = judgement.clone();
+        if judgement.decision.decision == "replace" && judgement.decision.input.is_none() {
+            // an audit that others read holds no inputs
+            judgement.decision.input =
+                self.embedder.as_ref().and_then(|embedder| embedder.replaced(id)).map(ToOwned::to_owned);
+        }
+        self.tell(None, &Item::Decided { call: &call, judgement: &judgement, latency: Some(latency) });
     }
 
     /// One event of the vendor's. `line` is the record that it came from.
     fn event(&mut self, at: Option<&str>, event: Event, line: &[u8], source: &str) {
         match &event {
             Event::Started { session, model, facts } => {
-                self.begun = true;
-                self.tell(at, &Item::Started { session: session.as_deref(), model: model.as_deref(), facts })
+                self.tell(at, &Item::Started { session: session.as_deref(), model: model.as_deref(), facts });
             }
             Event::Text { text, request } => self.tell(at, &Item::Text { text, request: request.as_deref() }),
             Event::Thinking { text, request } => self.tell(at, &Item::Thinking { text, request: request.as_deref() }),
@@ -275,7 +310,7 @@ impl<'a> Course<'a> {
                 let line = self.line;
                 self.tell(at, &Item::Unauthorized { detail: text, line });
             }
-            Event::Opaque { kind, subtype } if self.telling.is_some() => {
+            Event::Opaque { kind, subtype } if self.lines.is_some() => {
                 let (digest, number) = (Digest::of(line), self.line);
                 let digest = digest.as_str();
                 self.tell(at, &Item::Opaque { kind, subtype: subtype.as_deref(), digest, line: number });
@@ -335,7 +370,7 @@ impl<'a> Course<'a> {
 impl Party for Course<'_> {
     fn line(&mut self, line: &[u8]) -> Option<Stopped> {
         self.line += 1;
-        if self.telling.is_some() {
+        if self.lines.is_some() {
             // what the vendor says of a call, it says after the hook's word
             self.look();
         }
@@ -344,53 +379,84 @@ impl Party for Course<'_> {
             (self.show)(&event);
             let elsewhere = matches!(event, Event::Requested { .. } | Event::Result { .. });
             // Codex's stream has no ids that its hook saw; its rollout has
-            if self.telling.is_some() && !(elsewhere && self.kind == Kind::Codex) {
+            if self.lines.is_some() && !(elsewhere && self.kind == Kind::Codex) {
                 self.event(at.as_deref(), event.clone(), line, "stream");
             }
+            let begins = matches!(event, Event::Started { .. });
             self.turn.hear(event);
+            if begins {
+                self.begin();
+            }
         }
         None
     }
 
     fn outside(&mut self, outside: Outside) -> Option<Stopped> {
-        if matches!(outside, Outside::Unread) {
-            return Some(Stopped::Unread);
-        }
-        let now = Instant::now();
-        let embedder = self.embedder.as_mut()?;
-        let (told, stopped) = match outside {
-            Outside::Command(line) => embedder.line(&line, now),
-            Outside::TooLong => (vec![Embedder::too_long(MAX_LINE)], None),
-            Outside::Gone => embedder.gone(),
-            Outside::Hook(Knock::Asked { number, line, answer }) => (embedder.asked(number, &line, answer, now), None),
-            Outside::Hook(Knock::Left { number }) => {
-                embedder.left(number);
+        let embedder = self.embedder.as_mut();
+        let waits = embedder.as_ref().is_some_and(|embedder| embedder.waits());
+        let (told, stopped) = match (outside, embedder) {
+            (Outside::Unread, _) => (Vec::new(), Some(Stopped::Unread)),
+            (Outside::Hook(knock), _) => {
+                self.knocked(knock);
                 (Vec::new(), None)
             }
-            Outside::Unread => (Vec::new(), Some(Stopped::Unread)),
+            (Outside::Command(line), Some(embedder)) => embedder.line(&line, Instant::now()),
+            (Outside::TooLong, Some(_)) => (vec![Embedder::too_long(MAX_LINE)], None),
+            (Outside::Gone, Some(embedder)) => embedder.gone(),
+            (Outside::Command(_) | Outside::TooLong | Outside::Gone, None) => (Vec::new(), None),
         };
         self.told(told);
+        if stopped.is_some() {
+            self.turn.stopping(waits);
+        }
         stopped
     }
 
     fn wake(&mut self) {
+        if self.early.first().is_some_and(|(since, _)| since.elapsed() > AHEAD) {
+            self.begin();
+        }
         if let Some(embedder) = &mut self.embedder {
             embedder.run_out(Instant::now());
         }
-        if self.telling.is_some() {
+        if self.lines.is_some() {
             self.look();
         }
     }
 
     fn pause(&self) -> Option<Duration> {
         // the glance is short beside every deadline, so it sees to them as well
-        self.telling.is_some().then_some(GLANCE)
+        self.lines.is_some().then_some(GLANCE)
+    }
+
+    fn stopping(&mut self, by: &Stopped) {
+        self.turn.stopping(self.embedder.as_ref().is_some_and(Embedder::waits));
+        let told = self.embedder.as_mut().map(|embedder| embedder.stopping(by));
+        self.told(told.unwrap_or_default());
+        // a vendor that is told to stop stops its hooks too, and they have something to pass on
+        let until = Instant::now() + LAST_WORD;
+        while self.calls.values().any(|known| known.asked.is_some() && !known.decided) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            self.look();
+        }
     }
 
     fn over(&mut self) {
         let told = self.embedder.as_mut().map(Embedder::over);
         self.told(told.unwrap_or_default());
     }
+}
+
+/// Whether a decision is about another call than this one, whatever its id says.
+fn another(call: &Call, judgement: &Judgement) -> bool {
+    let value = |input: &RawValue| serde_json::from_str::<Value>(input.get()).ok();
+    let tool = judgement.tool.as_ref().is_some_and(|tool| *tool != call.tool);
+    let input = match (&judgement.input, &call.input) {
+        (Some(one), Some(other)) => value(one) != value(other),
+        // an audit that others read holds no inputs
+        _ => false,
+    };
+    tool || input
 }
 
 fn millis(time: Duration) -> u64 {

@@ -3,7 +3,9 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -19,6 +21,15 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long its output is listened to when it, and all that could hold it open, has ended: what is
 /// in a pipe by then is there to be read, however slow the machine.
 const ECHO: Duration = Duration::from_secs(30);
+
+/// How long a reader of standard output may take nothing when the run was told to stop.
+const UNREAD: Duration = Duration::from_secs(3);
+
+/// And when it was told so again.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// So many pieces of news may wait: whoever has more is held up, and a signal is never far behind.
+const NEWS: usize = 32;
 
 /// The most of its stderr that is kept, from the end.
 const STDERR: usize = 64 * 1024;
@@ -93,18 +104,24 @@ pub trait Party {
     /// How long it may be let alone; `None` is until something happens.
     fn pause(&self) -> Option<Duration>;
 
+    /// The vendor is about to be stopped.
+    fn stopping(&mut self, by: &Stopped);
+
     /// The vendor's process has ended.
     fn over(&mut self);
 }
 
 /// The way in for what comes from outside.
 #[derive(Debug, Clone)]
-pub struct Post(Sender<News>);
+pub struct Post {
+    sender: SyncSender<News>,
+    shut: Arc<AtomicBool>,
+}
 
 impl Post {
     /// Tell it; `false`, when the run is over.
     pub fn send(&self, outside: Outside) -> bool {
-        self.0.send(News::Outside(outside)).is_ok()
+        !self.shut.load(Ordering::Relaxed) && self.sender.send(News::Outside(outside)).is_ok()
     }
 }
 
@@ -112,9 +129,8 @@ impl Post {
 #[derive(Debug)]
 pub struct Drive {
     signals: Signals,
-    sender: Sender<News>,
+    post: Post,
     news: Receiver<News>,
-    room: Option<Room>,
 }
 
 impl Drive {
@@ -123,27 +139,29 @@ impl Drive {
     /// # Errors
     /// The system does not give them.
     pub fn new() -> std::io::Result<Drive> {
-        let (sender, news) = mpsc::channel();
-        Ok(Drive { signals: Signals::new([SIGINT, SIGTERM, SIGHUP])?, sender, news, room: None })
+        let (sender, news) = mpsc::sync_channel(NEWS);
+        let post = Post { sender, shut: Arc::default() };
+        Ok(Drive { signals: Signals::new([SIGINT, SIGTERM, SIGHUP])?, post, news })
     }
 
     /// The way in for what comes from outside.
     pub fn post(&self) -> Post {
-        Post(self.sender.clone())
+        self.post.clone()
     }
 
-    /// Read the vendor's output only as fast as there is room for what is made of it.
-    pub fn within(self, room: Room) -> Drive {
-        Drive { room: Some(room), ..self }
-    }
-
-    /// Run the child to its end. When this is back, nothing that the child started is left, and all
-    /// that came from outside has been heard.
+    /// Run the child to its end, its output read only as fast as there is room for what is made of
+    /// it. When this is back, nothing that the child started is left.
     ///
     /// # Errors
     /// It could not be started.
-    pub fn run(self, launch: &Launch, timeout: Option<Duration>, party: &mut dyn Party) -> Result<Ending, String> {
-        let Drive { signals, sender, news, room } = self;
+    pub fn run(
+        self,
+        launch: &Launch,
+        timeout: Option<Duration>,
+        room: &Room,
+        party: &mut dyn Party,
+    ) -> Result<(Ending, Late), String> {
+        let Drive { signals, post: Post { sender, shut }, news } = self;
         let mut command = Command::new(&launch.program);
         command.args(&launch.arguments).current_dir(&launch.cwd).process_group(0);
         if launch.clear {
@@ -164,102 +182,125 @@ impl Drive {
             std::thread::spawn(move || stdin.write_all(prompt.as_bytes()));
         }
         if let Some(stdout) = child.stdout.take() {
-            lines(stdout, sender.clone(), room);
+            lines(stdout, sender.clone(), room.clone());
         }
         if let Some(stderr) = child.stderr.take() {
             tail(stderr, sender.clone());
         }
-        let handle = signals.handle();
-        forward(signals, sender.clone());
+        forward(signals, sender.clone(), room.clone());
         std::thread::spawn(move || sender.send(News::Exit(child.wait().ok())));
-        let ending = follow(&news, pid, timeout, party);
+        let ending = follow(&news, pid, timeout, room, party);
         end_all();
-        handle.close();
-        while let Ok(left) = news.try_recv() {
+        Ok((ending, Late { news, shut }))
+    }
+}
+
+/// What comes from outside when the turn is over and its last line is not out yet.
+#[derive(Debug)]
+pub struct Late {
+    news: Receiver<News>,
+    shut: Arc<AtomicBool>,
+}
+
+impl Late {
+    /// Hear it, and nothing that comes later.
+    pub fn hear(self, party: &mut dyn Party) {
+        // whoever goes on for ever is not heard for ever
+        self.shut.store(true, Ordering::Relaxed);
+        while let Ok(left) = self.news.try_recv() {
             if let News::Outside(outside) = left {
                 party.outside(outside);
             }
         }
-        Ok(ending)
     }
 }
 
 /// Hear the news until the child has ended and its output too.
-fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, party: &mut dyn Party) -> Ending {
+fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, room: &Room, party: &mut dyn Party) -> Ending {
     let started = Instant::now();
     let mut ending = Ending { status: None, stopped: None, stderr: String::new() };
     let mut deadline = timeout.map(|timeout| started + timeout);
     let (mut over, mut lines_over, mut stderr_over) = (false, false, false);
+    // whether there is nothing to be done at the deadline but to go
+    let mut last = false;
+    let mut woken = started;
     while !(over && lines_over && stderr_over) {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let pause = party.pause().filter(|pause| left.is_none_or(|left| *pause < left));
+        // time goes by however much there is to hear
+        let now = Instant::now();
         let mut wanted = None;
-        match news.recv_timeout(pause.or(left).unwrap_or(Duration::from_secs(3600))) {
-            Ok(News::Line(line)) => wanted = party.line(&line),
-            Ok(News::Outside(outside)) => wanted = party.outside(outside),
-            Err(RecvTimeoutError::Timeout) if pause.is_some() => party.wake(),
-            Ok(News::EndOfLines) => lines_over = true,
-            Ok(News::Stderr(text)) => {
-                ending.stderr = text;
-                stderr_over = true;
-            }
-            Ok(News::Exit(status)) => {
-                over = true;
-                ending.status = status;
-                party.over();
-                // what it left running may hold its pipes open for ever
-                end_all();
-                deadline = Some(Instant::now() + ECHO);
-            }
-            // a second one means now
-            Ok(News::Signal(_)) if ending.stopped.is_some() => {
-                let _ = kill_process_group(pid, Signal::KILL);
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            if last {
                 return ending;
             }
-            Ok(News::Signal(signal)) => {
-                ending.stopped = Some(Stopped::Signal(match signal {
-                    SIGINT => "SIGINT",
-                    SIGHUP => "SIGHUP",
-                    _ => "SIGTERM",
-                }));
-                deadline = Some(stop(pid, over));
-            }
-            Err(RecvTimeoutError::Timeout) if deadline.is_none() => {}
-            Err(RecvTimeoutError::Timeout) if over => return ending,
-            Err(RecvTimeoutError::Timeout) if ending.stopped.is_none() => {
-                ending.stopped = Some(Stopped::Time);
-                deadline = Some(stop(pid, over));
-            }
-            // it was told, and is still there
-            Err(RecvTimeoutError::Timeout) => {
+            if ending.stopped.is_some() {
+                // it was told, and is still there
                 let _ = kill_process_group(pid, Signal::KILL);
-                end_all();
-                deadline = Some(Instant::now() + ECHO);
-                over = true;
+                (last, deadline) = (true, Some(now + ECHO));
+                continue;
             }
-            Err(RecvTimeoutError::Disconnected) => return ending,
+            room.hurry(UNREAD);
+            wanted = Some(Stopped::Time);
+        } else {
+            if party.pause().is_some_and(|pause| now.duration_since(woken) >= pause) {
+                party.wake();
+                woken = now;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
+            let pause = party.pause().map(|pause| (woken + pause).saturating_duration_since(now));
+            let wait = left.into_iter().chain(pause).min().unwrap_or(Duration::from_secs(3600));
+            match news.recv_timeout(wait) {
+                Ok(News::Line(line)) => wanted = party.line(&line),
+                Ok(News::Outside(outside)) => wanted = party.outside(outside),
+                Ok(News::EndOfLines) => lines_over = true,
+                Ok(News::Stderr(text)) => {
+                    ending.stderr = text;
+                    stderr_over = true;
+                }
+                Ok(News::Exit(status)) => {
+                    over = true;
+                    ending.status = status;
+                    party.over();
+                    // what it left running may hold its pipes open for ever
+                    end_all();
+                    room.open();
+                    (last, deadline) = (true, Some(Instant::now() + ECHO));
+                }
+                // a second one means now
+                Ok(News::Signal(_)) if ending.stopped.is_some() => {
+                    room.hurry(AT_ONCE);
+                    let _ = kill_process_group(pid, Signal::KILL);
+                    return ending;
+                }
+                Ok(News::Signal(signal)) => {
+                    wanted = Some(Stopped::Signal(match signal {
+                        SIGINT => "SIGINT",
+                        SIGHUP => "SIGHUP",
+                        _ => "SIGTERM",
+                    }));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return ending,
+            }
         }
         if let (Some(wanted), None) = (wanted, &ending.stopped) {
+            party.stopping(&wanted);
             ending.stopped = Some(wanted);
-            deadline = Some(stop(pid, over));
+            if !over {
+                // it may have something to say still, and is not to wait for whoever reads that
+                room.open();
+                let _ = kill_process(pid, Signal::INT);
+                deadline = Some(Instant::now() + GRACE);
+            }
         }
     }
     ending
 }
 
-/// Tell the vendor to stop, and say until when it may take.
-fn stop(pid: Pid, over: bool) -> Instant {
-    if !over {
-        let _ = kill_process(pid, Signal::INT);
-    }
-    Instant::now() + GRACE
-}
-
-fn lines(stdout: ChildStdout, sender: Sender<News>, room: Option<Room>) {
+fn lines(stdout: ChildStdout, sender: SyncSender<News>, room: Room) {
     std::thread::spawn(move || {
         for line in BufReader::with_capacity(64 * 1024, stdout).split(b'\n') {
             let Ok(line) = line else { break };
-            room.iter().for_each(Room::wait);
+            room.wait();
             if sender.send(News::Line(line)).is_err() {
                 return;
             }
@@ -269,7 +310,7 @@ fn lines(stdout: ChildStdout, sender: Sender<News>, room: Option<Room>) {
 }
 
 /// Keep the end of it.
-fn tail(mut stderr: ChildStderr, sender: Sender<News>) {
+fn tail(mut stderr: ChildStderr, sender: SyncSender<News>) {
     std::thread::spawn(move || {
         let mut kept = Vec::new();
         let mut piece = [0; 8 * 1024];
@@ -283,12 +324,14 @@ fn tail(mut stderr: ChildStderr, sender: Sender<News>) {
     });
 }
 
-fn forward(mut signals: Signals, sender: Sender<News>) {
+/// To the end of the process: when the turn is over, a signal still says not to wait for a reader.
+fn forward(mut signals: Signals, sender: SyncSender<News>, room: Room) {
     std::thread::spawn(move || {
+        let mut patience = UNREAD;
         for signal in signals.forever() {
-            if sender.send(News::Signal(signal)).is_err() {
-                return;
-            }
+            room.hurry(patience);
+            patience = AT_ONCE;
+            let _ = sender.send(News::Signal(signal));
         }
     });
 }

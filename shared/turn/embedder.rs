@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::control::{Code, unsupported};
 use super::{Kind, Stopped};
 use crate::json::{Layout, Writer};
-use crate::line::{COMMAND, Carried, Command, DECIDE, Malformed, Order, Word, one_line};
+use crate::line::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
 use crate::seal;
 use crate::vendor::{Input, Payload, Vendor, claude::Claude, codex::Codex};
 
@@ -69,15 +69,18 @@ pub enum OnEof {
 /// One call.
 #[derive(Debug)]
 struct Call {
+    /// Which question it is.
+    number: u64,
     tool: String,
     input: String,
     waits: Option<Waiting>,
+    /// The input that it was given instead.
+    replaced: Option<Box<RawValue>>,
 }
 
 /// A call that waits.
 #[derive(Debug)]
 struct Waiting {
-    number: u64,
     due: Instant,
     answer: Sender<String>,
 }
@@ -104,6 +107,16 @@ impl Embedder {
         self.calls.values().filter_map(|call| call.waits.as_ref()).map(|waiting| waiting.due).min()
     }
 
+    /// Whether a call waits.
+    pub fn waits(&self) -> bool {
+        self.calls.values().any(|call| call.waits.is_some())
+    }
+
+    /// The input that the embedder gave this call instead of its own.
+    pub fn replaced(&self, id: &str) -> Option<&RawValue> {
+        self.calls.get(id)?.replaced.as_deref()
+    }
+
     /// Deny what has waited long enough.
     pub fn run_out(&mut self, now: Instant) {
         let patience = self.patience.as_secs();
@@ -125,21 +138,22 @@ impl Embedder {
         if let Some(before) = self.calls.get(&asked.call_id) {
             let same = before.tool == asked.name && before.input == asked.input.get();
             if same {
-                deny("it was put to the embedder before, and no decision is used twice");
+                deny(REPEATED);
                 return Vec::new();
             }
-            deny("REQUEST_MUTATED: a call of this id was put to the embedder before, with another tool or input");
+            deny(MUTATED);
             let message = format!("the call {} came again with another tool or input, and was denied", asked.call_id);
             return vec![Told::Warning { code: "REQUEST_MUTATED", message }];
         }
-        let mut call = Call { tool: asked.name.clone(), input: asked.input.get().into(), waits: None };
+        let mut call =
+            Call { number, tool: asked.name.clone(), input: asked.input.get().into(), waits: None, replaced: None };
         let told = match self.silent {
             Some(why) => {
                 deny(why);
                 Vec::new()
             }
             None => {
-                call.waits = Some(Waiting { number, due: now + self.patience, answer });
+                call.waits = Some(Waiting { due: now + self.patience, answer });
                 let left = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
                 vec![Told::Requested(Box::new(asked.clone()), left)]
             }
@@ -148,30 +162,49 @@ impl Embedder {
         told
     }
 
-    /// A hook that waited is gone.
-    pub fn left(&mut self, number: u64) {
-        for call in self.calls.values_mut() {
-            call.waits.take_if(|waiting| waiting.number == number);
-        }
+    /// A hook that asked is gone, and has not heard what was decided.
+    pub fn left(&mut self, number: u64) -> Vec<Told> {
+        // those of a turn that is stopped go with it
+        let asked = |(_, call): &(&String, &mut Call)| self.silent.is_none() && call.number == number;
+        let Some((id, call)) = self.calls.iter_mut().find(asked) else { return Vec::new() };
+        let then = match call.waits.take() {
+            Some(_) => "before anybody decided about it",
+            None => "before it heard the decision",
+        };
+        let message = format!("whoever asked about the call {id} ({}) was gone {then}", call.tool);
+        vec![Told::Warning { code: ABANDONED, message }]
     }
 
     /// Deny every call that waits.
     fn abandon(&mut self, why: &'static str) -> Vec<Told> {
         self.silent.get_or_insert(why);
+        let mut waiting: Vec<_> = self.calls.iter_mut().filter(|(_, call)| call.waits.is_some()).collect();
+        waiting.sort_unstable_by_key(|(_, call)| call.number);
         let mut told = Vec::new();
-        for (id, call) in &mut self.calls {
+        for (id, call) in waiting {
             if let Some(waiting) = call.waits.take() {
                 let _ = waiting.answer.send(decision(id, &Word::Deny(why.into()), Some("adapter")));
-                let message = format!("the call {id} ({}) waited for a decision, and was denied: {why}", call.tool);
-                told.push(Told::Warning { code: "PENDING_CALL_ABANDONED", message });
             }
+            let message = format!("the call {id} ({}) waited for a decision, and was denied: {why}", call.tool);
+            told.push(Told::Warning { code: ABANDONED, message });
         }
         told
     }
 
+    /// The turn is about to be stopped.
+    pub fn stopping(&mut self, by: &Stopped) -> Vec<Told> {
+        self.abandon(match by {
+            Stopped::Signal(_) => "the run was stopped by a signal",
+            Stopped::Time => "the turn's time is up",
+            Stopped::Command { .. } => OVER,
+            Stopped::Gone => GONE,
+            Stopped::Unread => "nobody reads what the run tells",
+        })
+    }
+
     /// The embedder says no more.
     pub fn gone(&mut self) -> (Vec<Told>, Option<Stopped>) {
-        let told = self.abandon("the embedder is gone, so nobody can decide about it");
+        let told = self.abandon(GONE);
         (told, (self.on_eof == OnEof::Interrupt).then_some(Stopped::Gone))
     }
 
@@ -249,7 +282,15 @@ impl Embedder {
                 ));
             }
         }
-        let sent = waiting.answer.send(decision(call_id, &word, None));
+        let line = decision(call_id, &word, None);
+        if line.len() > MAX_LINE {
+            let why = format!("{DECIDE}: it is too long to be passed on ({} bytes); it still waits", line.len());
+            return Err((Code::UnsupportedControl, why));
+        }
+        if let Word::Replace(input) = word {
+            call.replaced = RawValue::from_string(input.into()).ok();
+        }
+        let sent = waiting.answer.send(line);
         call.waits = None;
         sent.map_err(|_| (Code::TooLate, format!("the call {call_id:?} does not wait any more: whoever asked is gone")))
     }
@@ -257,6 +298,24 @@ impl Embedder {
 
 /// Why nobody is asked once the embedder has stopped the turn.
 const OVER: &str = "the embedder stopped the turn";
+
+/// Why nobody is asked once the embedder says no more.
+const GONE: &str = "the embedder is gone, so nobody can decide about it";
+
+/// Why a call that was put to the embedder before is denied.
+const REPEATED: &str = "it was put to the embedder before, and no decision is used twice";
+
+/// Why one is denied that was put to it before in another form.
+const MUTATED: &str = "REQUEST_MUTATED: a call of this id was put to the embedder before, with another tool or input";
+
+/// The warning that a call waits in vain.
+const ABANDONED: &str = "PENDING_CALL_ABANDONED";
+
+/// Whether a denial is of a call whose id was put to the embedder before, so that it is not what was
+/// decided about that one.
+pub fn again(reason: &str) -> bool {
+    reason.contains(REPEATED) || reason.contains(MUTATED)
+}
 
 /// Why a frame is none, if it is none. It comes bare, its tag may be left out.
 fn framed(raw: &str) -> Result<(), String> {
@@ -309,4 +368,124 @@ fn decision(call_id: &str, word: &Word<'_>, by: Option<&str>) -> String {
     }
     out.end_object();
     one_line(&out.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn embedder() -> Embedder {
+        Embedder::new(Kind::Claude, 10 * SECOND, OnEof::Deny)
+    }
+
+    /// A call of `Bash`, put at this time.
+    fn put(to: &mut Embedder, number: u64, call: &str, input: &str, now: Instant) -> (Vec<Told>, Receiver<String>) {
+        let (sender, answers) = channel();
+        let line = format!("{{\"call_id\":\"{call}\",\"name\":\"Bash\",\"input\":{input}}}");
+        (to.asked(number, line.as_bytes(), sender, now), answers)
+    }
+
+    fn decide(to: &mut Embedder, call: &str, decision: &str, now: Instant) -> String {
+        let line = format!(
+            "{{\"format\":\"{COMMAND}\",\"id\":\"\",\"command\":\"{DECIDE}\",\"call_id\":\"{call}\",\"decision\":{decision}}}"
+        );
+        match to.line(line.as_bytes(), now).0.as_slice() {
+            [Told::Answered { outcome: Ok(()), .. }] => "ok".into(),
+            [Told::Answered { outcome: Err((code, why)), .. }] => format!("{}: {why}", code.word()),
+            told => format!("{told:?}"),
+        }
+    }
+
+    const ALLOW: &str = "{\"decision\":\"allow\"}";
+
+    #[test]
+    fn a_deadline_that_has_passed_is_run_out_before_a_command_is_applied() {
+        let (mut embedder, start) = (embedder(), Instant::now());
+        let (_, first) = put(&mut embedder, 1, "c1", "{}", start);
+        let (_, second) = put(&mut embedder, 2, "c2", "{}", start + SECOND);
+        assert_eq!(decide(&mut embedder, "c3", ALLOW, start + 9 * SECOND).split(':').next(), Some("UNKNOWN_CALL"));
+        assert!(first.try_recv().is_err());
+        // its time is up at this very moment, and the other's is not
+        assert_eq!(decide(&mut embedder, "c1", ALLOW, start + 10 * SECOND).split(':').next(), Some("TOO_LATE"));
+        let denied = first.recv().unwrap();
+        assert!(denied.contains("\"decided_by\":\"deadline\"") && denied.contains("in 10 seconds"), "{denied}");
+        assert!(second.try_recv().is_err());
+        assert_eq!(decide(&mut embedder, "c2", ALLOW, start + 10 * SECOND), "ok");
+        assert!(second.recv().unwrap().contains("\"decision\":\"allow\"}}"));
+        embedder.run_out(start + 60 * SECOND);
+        assert!(first.recv().is_err() && second.recv().is_err(), "an answer after the answer");
+    }
+
+    #[test]
+    fn a_replace_that_cannot_be_passed_on_whole_is_refused_and_the_call_waits() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        let (_, answers) = put(&mut embedder, 1, "c1", "{}", now);
+        // what a line may be grows where its separators are escaped
+        let long = "\u{2028}".repeat(MAX_LINE / 4);
+        let replace = format!("{{\"decision\":\"replace\",\"input\":{{\"command\":\"{long}\"}}}}");
+        let refused = decide(&mut embedder, "c1", &replace, now);
+        assert!(refused.starts_with("UNSUPPORTED_CONTROL: tool.decide: it is too long"), "{refused}");
+        assert!(answers.try_recv().is_err());
+        assert_eq!(decide(&mut embedder, "c1", ALLOW, now), "ok");
+    }
+
+    #[test]
+    fn calls_are_given_up_in_their_order_and_later_ones_hear_why() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        let calls: Vec<String> = (1..20).map(|number| format!("c{number}")).collect();
+        let waiting: Vec<_> =
+            calls.iter().zip(1..).map(|(call, number)| put(&mut embedder, number, call, "{}", now).1).collect();
+        let halt = format!("{{\"format\":\"{COMMAND}\",\"id\":\"h\",\"command\":\"halt\",\"reason\":\"\"}}");
+        let (told, stopped) = embedder.line(halt.as_bytes(), now);
+        assert_eq!(stopped, Some(Stopped::Command { halt: true, reason: String::new() }));
+        let (last, warnings) = told.split_last().unwrap();
+        assert!(matches!(last, Told::Answered { outcome: Ok(()), .. }), "{last:?}");
+        for (warning, call) in warnings.iter().zip(&calls) {
+            assert!(
+                matches!(warning, Told::Warning { code: ABANDONED, message }
+                if message.starts_with(&format!("the call {call} (Bash) waited"))),
+                "{warning:?}"
+            );
+        }
+        assert_eq!(warnings.len(), calls.len());
+        assert!(waiting.iter().all(|answers| answers.recv().is_ok_and(|line| line.contains("\"adapter\""))));
+        let (told, answers) = put(&mut embedder, 30, "late", "{}", now);
+        assert!(told.is_empty() && answers.recv().unwrap().contains(OVER));
+        assert_eq!(decide(&mut embedder, "late", ALLOW, now).split(':').next(), Some("TOO_LATE"));
+    }
+
+    #[test]
+    fn one_that_left_is_told_once_and_not_when_the_turn_is_over() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        for (number, call) in [(1, "c1"), (2, "c2"), (3, "c3")] {
+            put(&mut embedder, number, call, "{}", now);
+        }
+        assert_eq!(
+            decide(&mut embedder, "c2", ALLOW, now),
+            "TOO_LATE: the call \"c2\" does not wait any more: whoever asked is gone"
+        );
+        let said = |told: Vec<Told>| match told.as_slice() {
+            [Told::Warning { message, .. }] => message.clone(),
+            told => format!("{told:?}"),
+        };
+        let gone = "whoever asked about the call";
+        assert_eq!(said(embedder.left(1)), format!("{gone} c1 (Bash) was gone before anybody decided about it"));
+        assert_eq!(said(embedder.left(2)), format!("{gone} c2 (Bash) was gone before it heard the decision"));
+        assert!(embedder.left(9).is_empty());
+        assert_eq!(embedder.over().len(), 1);
+        assert!(embedder.left(3).is_empty());
+    }
+
+    #[test]
+    fn a_line_that_asks_nothing_is_no_call() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        for line in ["", "[]", "{\"call_id\":\"c\"}", "{\"call_id\":\"c\",\"name\":1,\"input\":{}}"] {
+            let (sender, answers) = channel();
+            assert!(embedder.asked(1, line.as_bytes(), sender, now).is_empty());
+            assert!(answers.recv().is_err() && !embedder.waits());
+        }
+    }
 }

@@ -154,6 +154,7 @@ pub struct Turn {
     last_text: String,
     last_notice: Option<String>,
     denials: Vec<(String, String, serde_json::Value)>,
+    stopped_in_call: Option<bool>,
     terminal: Option<Terminal>,
     blocked_prompt: Option<String>,
 }
@@ -192,9 +193,9 @@ impl Turn {
         }
     }
 
-    /// Whether a call of a tool is under way.
-    pub fn in_call(&self) -> bool {
-        self.calls.iter().any(|call| !call.over)
+    /// The turn is about to be stopped, while a call waits to be decided or not.
+    pub fn stopping(&mut self, waits: bool) {
+        self.stopped_in_call.get_or_insert(waits || self.calls.iter().any(|call| !call.over));
     }
 
     /// What the vendor's record lists as refused by its own permissions: id, tool, input. A call that
@@ -336,7 +337,7 @@ impl Turn {
                     Stopped::Gone => "the embedder's end".into(),
                     Stopped::Unread | Stopped::Time => "the end of whoever reads".into(),
                 };
-                match self.in_call() {
+                match self.stopped_in_call.unwrap_or(false) {
                     true => (Outcome::Interrupted, Some(format!("interrupted by {by} during a tool call"))),
                     false => {
                         (Outcome::ModelFailed, Some(format!("interrupted: {by} came during the model call{notice}")))

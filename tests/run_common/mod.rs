@@ -18,15 +18,16 @@ cat > "$ROOM/prompt"
 say() { printf '%s\n' "$1"; }
 "#;
 
-/// Claude Code: `call ID TOOL INPUT` asks for a call, fires the hook, and tells the result.
+/// Claude Code: `call ID TOOL INPUT` asks for a call, fires the hook, and tells the result; with
+/// `agent` set, it is a sub-agent's.
 const CLAUDE: &str = r#"
 settings=; previous=
 for word; do [ "$previous" = --settings ] && settings=$word; previous=$word; done
 program=$(printf %s "$settings" | sed 's/.*"command":"\([^"]*\)".*/\1/')
 words=$(printf %s "$settings" | sed 's/.*"args":\[\([^]]*\)\].*/\1/' | tr -d '"' | tr ',' ' ')
 hook() {
-  printf '{"session_id":"s1","prompt_id":"p","cwd":"/","hook_event_name":"%s","tool_name":"%s","tool_input":%s,"tool_use_id":"%s"}' \
-    "$1" "$2" "$4" "$3" | $program $words > "$ROOM/answer" 2>&1
+  printf '{%s"session_id":"s1","prompt_id":"p","cwd":"/","hook_event_name":"%s","tool_name":"%s","tool_input":%s,"tool_use_id":"%s"}' \
+    "${agent:+\"agent_id\":\"$agent\",}" "$1" "$2" "$4" "$3" | $program $words > "$ROOM/answer" 2>&1
   code=$?
 }
 begin() { say '{"type":"system","subtype":"init","session_id":"s1","model":"model-1"}'; }

@@ -20,7 +20,7 @@ use crate::line::MAX_LINE;
 use crate::seal::{self, VerifiedFrame};
 use crate::turn::{
     self, About, Code, Course, Drive, Embedder, Event, Events, Kind, Lines, Order, Outside, Post, PrivateRoom, Promise,
-    Stream, Telling, Turn, Version, rollout::Rollout,
+    Stopped, Stream, Version, rollout::Rollout,
 };
 use crate::vendor::{Vendor, claude::Claude, codex::Codex};
 
@@ -94,34 +94,35 @@ fn work(options: &Options) -> Result<End, Stop> {
     };
     let launch = turn::launch(&order, &room).map_err(Stop::failed)?;
     turn::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
-    let mut drive =
-        Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
+    let drive = Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
     let post = drive.post();
     if options.asking.is_some() {
         let post = post.clone();
         host::listen(&socket, move |knock| post.send(Outside::Hook(knock))).map_err(Stop::failed)?;
     }
     let before = report::before(options, &order, version);
-    let telling = telling(options, &order, &run, version, &before, &post);
-    if let Some(telling) = &telling {
-        drive = drive.within(telling.outlet.room());
-    }
+    let lost = post.clone();
+    let outlet = Outlet::new(move |_| {
+        lost.send(Outside::Unread);
+    });
+    let room_for_more = outlet.room();
 
     let started = Instant::now();
     let transcript = Transcript::new(options.verbose || std::io::stderr().is_terminal());
     let show = |event: &Event| transcript.show(event);
-    let room_for_more = telling.as_ref().map(|telling| telling.outlet.room());
     let embedder = options.asking.map(|asking| Embedder::new(options.kind, asking.deadline, asking.on_eof));
-    let mut course =
-        Course::new(options.kind, (audit, audited), launch.home.clone(), &show).telling(telling).asking(embedder);
+    let mut course = Course::new(options.kind, (audit, audited), launch.home.clone(), &show, outlet)
+        .telling(lines(options, &order, &run, version, &before))
+        .asking(embedder);
     for (code, message) in &before.warnings {
         course.warn(code, message);
     }
     if options.asking.is_some() {
-        std::thread::spawn(move || commands(&post, room_for_more.as_ref()));
+        let room_for_more = room_for_more.clone();
+        std::thread::spawn(move || commands(&post, &room_for_more));
     }
-    let ending = drive.run(&launch, options.timeout, &mut course).map_err(Stop::failed)?;
-    let judgements = course.settle().map(<[_]>::to_vec).map_err(Stop::refused)?;
+    let (ending, late) = drive.run(&launch, options.timeout, &room_for_more, &mut course).map_err(Stop::failed)?;
+    let judgements = course.settle();
     let turn = &mut course.turn;
     let rollout = turn.session.as_deref().and_then(|session| rollout(options.kind, &launch.home, session));
     turn.audit(options.kind, &judgements, rollout.as_ref());
@@ -134,44 +135,45 @@ fn work(options: &Options) -> Result<End, Stop> {
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
     report::on_the_way(turn, outcome);
-    let error = error.as_deref();
-    let said = match options.format {
-        Format::Text if outcome.answered() => report::print(&turn::text(turn), None),
-        Format::Text => {
-            complain(PROGRAM, error.unwrap_or("the turn did not complete"));
-            true
-        }
-        Format::Json => report::print(&turn::json(turn, outcome, error, &printed), error),
-        Format::Stream | Format::Events => {
-            let checked = promise.is_some();
-            let end = |turn: &Turn, lines: &mut dyn Lines| {
-                lines.end(&turn::End { turn, outcome, error, ending: &ending, printed: &printed, checked })
-            };
-            let written = course.end(end).unwrap_or(Ok(()));
-            match (options.format, error) {
-                (Format::Events, Some(error)) if written.is_ok() => complain(PROGRAM, error),
-                _ => {}
-            }
-            written.map_err(|why| report::unwritten(&why, error)).is_ok()
-        }
-    };
-    let turn = &course.turn;
     let refused = !turn.refused.is_empty() || !turn.denied.is_empty();
-    let good = said && outcome.answered() && !(options.fail_on_denied && refused);
+    // that nobody reads is not what the turn failed by, and has its own line
+    let error = error.as_deref().filter(|_| ending.stopped != Some(Stopped::Unread));
+    late.hear(&mut course);
+    let written = course.end(|turn, lines| match (lines, options.format) {
+        (Some(lines), _) => lines.end(&turn::End {
+            turn,
+            outcome,
+            error,
+            ending: &ending,
+            printed: &printed,
+            checked: promise.is_some(),
+        }),
+        (None, Format::Json) => turn::json(turn, outcome, error, &printed),
+        (None, _) if outcome.answered() => turn::text(turn),
+        (None, _) => String::new(),
+    });
+    match (&written, options.format) {
+        (Err(why), _) => report::unwritten(why, error),
+        (Ok(()), Format::Text) if !outcome.answered() => {
+            complain(PROGRAM, error.unwrap_or("the turn did not complete"));
+        }
+        (Ok(()), Format::Events) => error.into_iter().for_each(|error| complain(PROGRAM, error)),
+        (Ok(()), _) => {}
+    }
+    let good = written.is_ok() && outcome.answered() && !(options.fail_on_denied && refused);
     Ok(if good { End::Good } else { End::Refused })
 }
 
 /// The form in which the turn is told while it runs, where it is.
-fn telling(
+fn lines(
     options: &Options,
     order: &Order,
     run: &str,
     version: Version,
     before: &report::Before,
-    post: &Post,
-) -> Option<Telling> {
+) -> Option<Box<dyn Lines>> {
     let cwd = order.cwd.display().to_string();
-    let lines: Box<dyn Lines> = match options.format {
+    Some(match options.format {
         Format::Text | Format::Json => return None,
         Format::Stream => Box::new(Stream {
             vendor: options.kind.word(),
@@ -197,20 +199,14 @@ fn telling(
                 unavailable: turn::unavailable(options.kind),
             },
         )),
-    };
-    let post = post.clone();
-    let lost = move |_: &str| {
-        post.send(Outside::Unread);
-    };
-    Some(Telling { lines, outlet: Outlet::new(lost) })
+    })
 }
 
-/// Pass the embedder's lines on, as fast as they can be answered.
-fn commands(post: &Post, room: Option<&Room>) {
+/// Pass the embedder's lines on, as fast as they can be answered; also while it reads nothing, since
+/// one of them may be to stop.
+fn commands(post: &Post, room: &Room) {
     host::read_lines(MAX_LINE, &mut |line| {
-        if let Some(room) = room {
-            room.wait();
-        }
+        room.wait_beyond();
         post.send(match line {
             Line::Whole(line) => Outside::Command(line),
             Line::TooLong => Outside::TooLong,

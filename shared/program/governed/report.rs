@@ -1,13 +1,13 @@
 //! What a caller reads: the answer or the object on stdout, all else on stderr.
 
-use std::io::Write as _;
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use super::options::Options;
 use super::{PROGRAM, complain};
 use crate::decide::clipped;
 use crate::frame::shown;
-use crate::host::{is_closed, tell, words};
+use crate::host::{Outlet, tell_if_read};
 use crate::line::event::Process;
 use crate::turn::{self, About, Code, Event, Events, Item, Lines as _, Order, Outcome, Turn, Version};
 
@@ -50,7 +50,12 @@ pub fn refused(command: &str, code: Code, why: &str) {
     let mut events = Events::new(turn::run_id(), About::default());
     let id = format!("start/{command}");
     let line = events.tell(None, &Item::Answered { id: &id, outcome: Err((code, why)) });
-    print(&(line + &events.closed("error", Process::Unknown)), None);
+    let lines = line + &events.closed("error", Process::Unknown);
+    let outlet = Outlet::new(|_| ());
+    outlet.put(lines);
+    if let Err(why) = outlet.finish() {
+        unwritten(&why, None);
+    }
 }
 
 /// Calls that did not do what they were to do.
@@ -72,18 +77,6 @@ pub fn on_the_way(turn: &Turn, outcome: Outcome) {
     }
 }
 
-/// Write all there is to say on stdout, once.
-pub fn print(text: &str, error: Option<&str>) -> bool {
-    let written = match is_closed(rustix::stdio::stdout()) {
-        true => Err("it is closed".into()),
-        false => {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(words)
-        }
-    };
-    written.map_err(|why| unwritten(&why, error)).is_ok()
-}
-
 /// Say that something could not be written; a failed turn's own error precedes that.
 pub fn unwritten(why: &str, error: Option<&str>) {
     if let Some(error) = error {
@@ -94,16 +87,17 @@ pub fn unwritten(why: &str, error: Option<&str>) {
 
 /// The turn as it goes, on stderr.
 pub struct Transcript {
-    shown: bool,
+    /// Until nobody reads it any more, which is not to hold the turn up.
+    shown: Cell<bool>,
 }
 
 impl Transcript {
     pub fn new(shown: bool) -> Transcript {
-        Transcript { shown }
+        Transcript { shown: Cell::new(shown) }
     }
 
     pub fn show(&self, event: &Event) {
-        if !self.shown {
+        if !self.shown.get() {
             return;
         }
         let line = match event {
@@ -121,6 +115,6 @@ impl Transcript {
             }
             Event::Ended { .. } | Event::ModelCall { .. } | Event::RateLimit { .. } | Event::Opaque { .. } => return,
         };
-        tell(&format!("{line}\n"));
+        self.shown.set(tell_if_read(&format!("{line}\n")));
     }
 }

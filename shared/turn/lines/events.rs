@@ -243,8 +243,9 @@ fn reason(end: &End<'_>, facts: &Value) -> &'static str {
     let budget = |word: &str| word.contains("budget") || word.contains("max_turns");
     match &end.ending.stopped {
         Some(Stopped::Command { halt: true, .. }) => "steer-halt",
+        // also one that was told to stop, and answered still
+        _ if end.outcome.answered() => "completed",
         Some(_) => "killed",
-        None if end.outcome.answered() => "completed",
         None if facts.get("subtype").and_then(Value::as_str).is_some_and(budget) => "budget",
         None => "error",
     }

@@ -1,0 +1,133 @@
+//! The socket that the hooks ask at, and who else comes there.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::asking::{Asking, allow, deny, through_shell};
+use crate::run_common::Room;
+
+/// Where the hooks of the run that this room's stand-in is in are to ask.
+pub fn socket(room: &Room) -> PathBuf {
+    let arguments = room.text("arguments");
+    let from = arguments.split("unix:").nth(1).unwrap();
+    from.split(['"', ' ', '\'', '\n']).next().unwrap().into()
+}
+
+fn question(call: &str, input: &str) -> String {
+    format!(
+        "{{\"format\":\"metaharness.event/1\",\"seq\":1,\"run\":\"s1\",\"event\":\"tool.requested\",\"call_id\":\"{call}\",\
+         \"name\":\"Bash\",\"input\":{input},\"decision_required\":true}}\n"
+    )
+}
+
+const ONE_CALL: &str =
+    "begin; until [ -e \"$ROOM/go\" ]; do sleep 0.02; done; call c1 Bash '{\"command\":\"x\"}'; answer fine";
+
+#[test]
+fn garbage_and_silence_change_nothing() {
+    let room = Room::new();
+    room.claude(ONE_CALL);
+    let mut run = Asking::start(&room, "claude", &[]);
+    run.next("turn.started");
+    let path = socket(&room);
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path.parent().unwrap()).unwrap().permissions());
+    assert_eq!(mode & 0o077, 0, "others can come to it");
+    for bytes in [&b"\n"[..], b"\0\xff\n", b"[]\n", b"{}\n", b"{\"call_id\":1}\n", b"half a line"] {
+        let mut stranger = UnixStream::connect(&path).unwrap();
+        stranger.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stranger.write_all(bytes).unwrap();
+        stranger.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut heard = String::new();
+        assert_eq!(BufReader::new(stranger).read_line(&mut heard).unwrap(), 0, "{heard}");
+    }
+    let silent = UnixStream::connect(&path).unwrap();
+    std::fs::write(room.path("go"), "").unwrap();
+    run.next("tool.requested");
+    run.decide("1", "c1", allow());
+    run.done("1");
+    let over = run.end();
+    assert_eq!((over.code, over.decided("c1").0), (Some(0), "allow"));
+    assert_eq!(over.names().iter().filter(|name| **name == "tool.requested").count(), 1);
+    drop(silent);
+}
+
+#[test]
+fn a_thousand_connections_do_not_keep_a_hook_out() {
+    let room = Room::new();
+    room.claude(ONE_CALL);
+    // there are not that many descriptors
+    let command = room.governed("claude", &["--decisions", "ask"]);
+    let mut run = Asking::of(&mut through_shell(&command, "ulimit -n 256; exec \"$@\""));
+    run.next("turn.started");
+    let path = socket(&room);
+    let (sender, come) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let all = (0..1000).map_while(|_| UnixStream::connect(&path).ok().inspect(|_| sender.send(()).unwrap_or(())));
+        let held: Vec<UnixStream> = all.collect();
+        std::thread::sleep(crate::asking::PATIENCE);
+        drop(held);
+    });
+    for _ in 0..300 {
+        come.recv_timeout(crate::asking::PATIENCE).unwrap();
+    }
+    std::fs::write(room.path("go"), "").unwrap();
+    run.next("tool.requested");
+    run.decide("1", "c1", allow());
+    run.done("1");
+    let over = run.end();
+    assert_eq!((over.code, over.decided("c1").0), (Some(0), "allow"));
+}
+
+#[test]
+fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
+    let room = Room::new();
+    room.claude(ONE_CALL);
+    let mut run = Asking::start(&room, "claude", &[]);
+    run.next("turn.started");
+    let path = socket(&room);
+    let ask = |line: &str| {
+        let mut stranger = UnixStream::connect(&path).unwrap();
+        stranger.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stranger.write_all(line.as_bytes()).unwrap();
+        stranger
+    };
+    // it takes the id of a call that is to come, and the embedder is taken in
+    let stranger = ask(&question("c1", "{\"command\":\"y\"}"));
+    run.next("tool.requested");
+    run.decide("1", "c1", allow());
+    run.done("1");
+    let mut heard = String::new();
+    BufReader::new(&stranger).read_line(&mut heard).unwrap();
+    assert!(heard.contains("\"decision\":\"allow\""), "{heard}");
+    // what was allowed is not what the real call is
+    std::fs::write(room.path("go"), "").unwrap();
+    let over = run.end();
+    assert_eq!(over.warnings("REQUEST_MUTATED").len(), 1);
+    assert!(room.text("answer").contains("REQUEST_MUTATED"), "{}", room.text("answer"));
+    assert_eq!(over.only("tool.result", Some("c1"))["is_error"], true);
+}
+
+#[test]
+fn one_that_asks_and_hangs_up_is_told_and_waits_no_more() {
+    let room = Room::new();
+    room.claude(ONE_CALL);
+    let mut run = Asking::start(&room, "claude", &[]);
+    run.next("turn.started");
+    let mut stranger = UnixStream::connect(socket(&room)).unwrap();
+    stranger.write_all(question("c7", "{}").as_bytes()).unwrap();
+    run.next("tool.requested");
+    drop(stranger);
+    run.until("warning", |line| line["code"] == "PENDING_CALL_ABANDONED");
+    run.decide("1", "c7", deny("no"));
+    run.refused("1", "TOO_LATE", "c7");
+    std::fs::write(room.path("go"), "").unwrap();
+    run.until("tool.requested", |line| line["call_id"] == "c1");
+    run.decide("2", "c1", json!({"decision": "abstain"}));
+    run.done("2");
+    assert_eq!(run.end().code, Some(0));
+}
