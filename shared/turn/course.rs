@@ -23,7 +23,7 @@ use crate::seal::Digest;
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// How often Codex's rollout is looked for until it is there.
-const SEARCH: Duration = Duration::from_millis(500);
+const SEARCH: Duration = Duration::from_millis(200);
 
 /// A call, and what of it has been told.
 #[derive(Debug, Default)]
@@ -32,7 +32,18 @@ struct Known {
     requested: bool,
     asked: Option<Instant>,
     decided: bool,
+    /// Why it was denied, if it was.
+    denied: Option<String>,
     over: bool,
+}
+
+/// A record of Codex's own that grows with the turn.
+#[derive(Debug)]
+struct Rolled {
+    /// Of what: the session, or one of its sub-agents.
+    id: String,
+    /// Once it is there.
+    file: Option<Follow>,
 }
 
 /// Where lines go while the turn runs.
@@ -55,10 +66,16 @@ pub struct Course<'a> {
     audit: Follow,
     judgements: Vec<Judgement>,
     home: PathBuf,
-    rollout: Option<Follow>,
+    rollouts: Vec<Rolled>,
     searched: Option<Instant>,
+    /// What the model said by Codex's stream, and not by its rollout yet.
+    unsaid: Vec<Event>,
+    /// And the other way round.
+    said_first: Vec<Event>,
     calls: HashMap<String, Known>,
     order: Vec<String>,
+    /// What is left of each limit, as it was told last.
+    limits: Vec<Value>,
     line: u64,
     fault: Option<String>,
 }
@@ -77,10 +94,13 @@ impl<'a> Course<'a> {
             audit: Follow::new(audit.0, audit.1),
             judgements: Vec::new(),
             home,
-            rollout: None,
+            rollouts: Vec::new(),
             searched: None,
+            unsaid: Vec::new(),
+            said_first: Vec::new(),
             calls: HashMap::new(),
             order: Vec::new(),
+            limits: Vec::new(),
             line: 0,
             fault: None,
         }
@@ -109,13 +129,21 @@ impl<'a> Course<'a> {
     pub fn settle(&mut self) -> Result<&[Judgement], String> {
         self.searched = None;
         self.look();
-        let session = self.turn.session.clone();
-        if let (Kind::Codex, Some(session), true) = (self.kind, &session, self.telling.is_some()) {
-            let own = rollout::file(&self.home, session);
-            for file in rollout::files(&self.home, session).into_iter().filter(|file| Some(file) != own.as_ref()) {
-                self.follow_rollout(&mut Follow::new(file, 0));
+        if let (Kind::Codex, Some(session), true) = (self.kind, &self.turn.session, self.telling.is_some()) {
+            let mut files = rollout::files(&self.home, session);
+            let followed = |path: &PathBuf| {
+                let mut all = self.rollouts.iter().filter_map(|rolled| rolled.file.as_ref());
+                all.any(|follow| follow.path() == path)
+            };
+            files.retain(|path| !followed(path));
+            for file in files {
+                self.follow_rollout(&mut Follow::new(file, 0), false);
             }
         }
+        for event in std::mem::take(&mut self.unsaid) {
+            self.event(None, event, &[], "stream");
+        }
+        self.denied_within(None);
         for id in std::mem::take(&mut self.order) {
             self.request(&id, None, "none");
         }
@@ -194,25 +222,47 @@ impl<'a> Course<'a> {
             }
             Err(error) => self.fault = Some(crate::host::words(error)),
         }
-        if let (Kind::Codex, Some(session), true) = (self.kind, &self.turn.session, self.telling.is_some()) {
-            let now = Instant::now();
-            let own = || match self.searched.replace(now) {
-                // a person's folder holds thousands of them
-                Some(before) if now.duration_since(before) < SEARCH => None,
-                _ => rollout::file(&self.home, session).map(|file| Follow::new(file, 0)),
-            };
-            if let Some(mut follow) = self.rollout.take().or_else(own) {
-                self.follow_rollout(&mut follow);
-                self.rollout = Some(follow);
-            }
+        if self.kind == Kind::Codex && self.telling.is_some() {
+            self.look_at_rollouts();
         }
     }
 
-    fn follow_rollout(&mut self, follow: &mut Follow) {
+    fn look_at_rollouts(&mut self) {
+        // the session's comes first, and a sub-agent's has its id in its name too
+        let agents = self.calls.values().filter_map(|known| known.call.agent.as_ref());
+        for id in self.turn.session.iter().chain(agents) {
+            if !self.rollouts.iter().any(|rolled| rolled.id == *id) {
+                self.rollouts.push(Rolled { id: id.clone(), file: None });
+            }
+        }
+        let now = Instant::now();
+        let missing = self.rollouts.iter().any(|rolled| rolled.file.is_none());
+        if missing && self.searched.is_none_or(|before| now.duration_since(before) >= SEARCH) {
+            self.searched = Some(now);
+            for Rolled { id, file } in self.rollouts.iter_mut().filter(|rolled| rolled.file.is_none()) {
+                *file = rollout::file(&self.home, id).map(|file| Follow::new(file, 0));
+            }
+        }
+        let mut rollouts = std::mem::take(&mut self.rollouts);
+        for Rolled { id, file } in &mut rollouts {
+            if let Some(follow) = file {
+                self.follow_rollout(follow, self.turn.session.as_ref() == Some(id));
+            }
+        }
+        self.rollouts = rollouts;
+    }
+
+    /// Tell what is new in a rollout; what the model says, only in the session's own.
+    fn follow_rollout(&mut self, follow: &mut Follow, own: bool) {
         // one that cannot be read makes the turn unenforced, at its end
         for line in follow.lines().unwrap_or_default() {
             let (at, events) = rollout::line(&line);
             for event in events {
+                match (is_said(&event), own) {
+                    (true, false) => continue,
+                    (true, true) if !take(&mut self.unsaid, &event) => self.said_first.push(event.clone()),
+                    _ => {}
+                }
                 self.event(at.as_deref(), event, &[], "rollout");
             }
         }
@@ -232,6 +282,7 @@ impl<'a> Course<'a> {
             return;
         }
         known.decided = true;
+        known.denied = judgement.denies().then(|| judgement.reason().unwrap_or_default().into());
         let call = &mut known.call;
         call.nested |= judgement.agent_id.is_some();
         call.agent = judgement.agent_id.clone().or(call.agent.take());
@@ -254,15 +305,23 @@ impl<'a> Course<'a> {
             }
             Event::Text { text, request } => self.tell(at, &Item::Text { text, request: request.as_deref() }),
             Event::Thinking { text, request } => self.tell(at, &Item::Thinking { text, request: request.as_deref() }),
-            Event::ModelCall { request, figures: Some(figures) } => {
-                self.tell(at, &Item::ModelCall { request, figures });
+            Event::Estimate { tokens, delta } => self.tell(at, &Item::Estimate { tokens: *tokens, delta: *delta }),
+            Event::ModelCall { request, model, figures: Some(figures) } => {
+                self.tell(at, &Item::ModelCall { request, model: model.as_deref(), figures });
             }
             Event::Notice { code, text } => self.tell(at, &Item::Warning { code, message: text }),
+            Event::HookFailed { .. } if self.turn.is_stopping() => {}
             Event::HookFailed { hook, why } => {
                 let message = format!("{hook}: {why}");
                 self.tell(at, &Item::Warning { code: "hook-failed", message: &message });
             }
-            Event::RateLimit { info } => self.tell(at, &Item::RateLimit(info)),
+            // Codex says it again after each model call
+            Event::RateLimit { info } if self.limits.contains(&**info) => {}
+            Event::RateLimit { info } => {
+                self.limits.retain(|before| before.get("window") != info.get("window"));
+                self.limits.push((**info).clone());
+                self.tell(at, &Item::RateLimit(info));
+            }
             Event::Unauthorized { text } => {
                 let line = self.line;
                 self.tell(at, &Item::Unauthorized { detail: text, line });
@@ -281,7 +340,25 @@ impl<'a> Course<'a> {
                 known.call.input = known.call.input.take().or_else(|| raw(input));
             }
             Event::Result { call_id, .. } => self.result(at, call_id, &event, source),
+            // that of a call of its own is its result; another is a script's, and what it called is over
+            Event::Output { call_id } if !self.calls.contains_key(call_id) => self.denied_within(at),
             _ => {}
+        }
+    }
+
+    /// The results of calls that were denied, and of which the vendor's record has nothing under their
+    /// ids: those inside a script of Codex's, and those that a stop cut short.
+    fn denied_within(&mut self, at: Option<&str>) {
+        let left = |(id, known): (&String, &Known)| {
+            let content = known.denied.clone().filter(|_| !known.over)?;
+            let (failed, ran, exit_code, record) = (true, false, None, None);
+            Some(Event::Result { call_id: id.clone(), failed, ran, content, exit_code, record })
+        };
+        let left: Vec<Event> = self.order.iter().filter_map(|id| left(self.calls.get_key_value(id)?)).collect();
+        for event in left {
+            if let Event::Result { call_id, .. } = &event {
+                self.result(at, call_id, &event, "hook");
+            }
         }
     }
 
@@ -315,7 +392,7 @@ impl<'a> Course<'a> {
             match told {
                 Told::Requested(asked, waits) => self.asked(*asked, waits),
                 Told::Answered { id, outcome } => {
-                    let outcome = outcome.as_ref().map(|()| ()).map_err(|(code, why)| (*code, why.as_str()));
+                    let outcome = outcome.as_ref().copied().map_err(|(code, why)| (*code, why.as_str()));
                     self.tell(None, &Item::Answered { id: &id, outcome });
                 }
                 Told::Warning { code, message } => self.tell(None, &Item::Warning { code, message: &message }),
@@ -334,10 +411,16 @@ impl Party for Course<'_> {
         let (at, events) = self.reader.line(line);
         for event in events {
             (self.show)(&event);
-            let elsewhere = matches!(event, Event::Requested { .. } | Event::Result { .. });
-            // Codex's stream has no ids that its hook saw; its rollout has
-            if self.telling.is_some() && !(elsewhere && self.kind == Kind::Codex) {
-                self.event(at.as_deref(), event.clone(), line, "stream");
+            // Codex's stream has no ids that its hook saw; its rollout has, in one row with what is said
+            match (&event, self.kind) {
+                _ if self.telling.is_none() => {}
+                (Event::Requested { .. } | Event::Result { .. }, Kind::Codex) => {}
+                (said, Kind::Codex) if is_said(said) => {
+                    if !take(&mut self.said_first, said) {
+                        self.unsaid.push(event.clone());
+                    }
+                }
+                _ => self.event(at.as_deref(), event.clone(), line, "stream"),
             }
             self.turn.hear(event);
         }
@@ -379,10 +462,30 @@ impl Party for Course<'_> {
         self.telling.is_some().then_some(GLANCE)
     }
 
+    fn stopping(&mut self) {
+        if self.telling.is_some() {
+            self.look();
+        }
+        // Codex's own record of a call begins when it runs; it may wait for its decision before
+        let waits = self.calls.values().any(|known| known.requested && !known.over);
+        self.turn.stopping(waits || self.turn.in_call());
+    }
+
     fn over(&mut self) {
         let told = self.embedder.as_mut().map(Embedder::over);
         self.told(told.unwrap_or_default());
     }
+}
+
+/// Whether it is what the model says or thinks.
+fn is_said(event: &Event) -> bool {
+    matches!(event, Event::Text { .. } | Event::Thinking { .. })
+}
+
+/// Take one that is equal out, if there is one.
+fn take(from: &mut Vec<Event>, event: &Event) -> bool {
+    let place = from.iter().position(|other| other == event);
+    place.map(|place| from.remove(place)).is_some()
 }
 
 fn millis(time: Duration) -> u64 {

@@ -93,6 +93,9 @@ pub trait Party {
     /// How long it may be let alone; `None` is until something happens.
     fn pause(&self) -> Option<Duration>;
 
+    /// The vendor is about to be told to stop.
+    fn stopping(&mut self);
+
     /// The vendor's process has ended.
     fn over(&mut self);
 }
@@ -222,13 +225,13 @@ fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, party: &mu
                     SIGHUP => "SIGHUP",
                     _ => "SIGTERM",
                 }));
-                deadline = Some(stop(pid, over));
+                deadline = Some(stop(pid, over, party));
             }
             Err(RecvTimeoutError::Timeout) if deadline.is_none() => {}
             Err(RecvTimeoutError::Timeout) if over => return ending,
             Err(RecvTimeoutError::Timeout) if ending.stopped.is_none() => {
                 ending.stopped = Some(Stopped::Time);
-                deadline = Some(stop(pid, over));
+                deadline = Some(stop(pid, over, party));
             }
             // it was told, and is still there
             Err(RecvTimeoutError::Timeout) => {
@@ -241,15 +244,16 @@ fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, party: &mu
         }
         if let (Some(wanted), None) = (wanted, &ending.stopped) {
             ending.stopped = Some(wanted);
-            deadline = Some(stop(pid, over));
+            deadline = Some(stop(pid, over, party));
         }
     }
     ending
 }
 
 /// Tell the vendor to stop, and say until when it may take.
-fn stop(pid: Pid, over: bool) -> Instant {
+fn stop(pid: Pid, over: bool, party: &mut dyn Party) -> Instant {
     if !over {
+        party.stopping();
         let _ = kill_process(pid, Signal::INT);
     }
     Instant::now() + GRACE

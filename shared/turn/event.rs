@@ -28,6 +28,13 @@ pub enum Event {
         /// The vendor's id of the model call it came from.
         request: Option<String>,
     },
+    /// `thinking.estimate`
+    Estimate {
+        /// Tokens that were thought in this model call so far.
+        tokens: u64,
+        /// How many of them are new.
+        delta: Option<u64>,
+    },
     /// `tool.requested`
     Requested {
         /// The vendor's id of the call, the one that the hook saw where `hooked` says so.
@@ -54,10 +61,17 @@ pub enum Event {
         /// The vendor's own record of it.
         record: Option<Box<Value>>,
     },
+    /// The model was given the output of a call, or of a script that made calls.
+    Output {
+        /// The vendor's id of it.
+        call_id: String,
+    },
     /// A model call was made.
     ModelCall {
         /// The vendor's id of it.
         request: String,
+        /// The model, where the vendor says so for each.
+        model: Option<String>,
         /// What it used, where the vendor says so for each.
         figures: Option<Figures>,
     },

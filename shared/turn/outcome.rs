@@ -156,6 +156,8 @@ pub struct Turn {
     denials: Vec<(String, String, serde_json::Value)>,
     terminal: Option<Terminal>,
     blocked_prompt: Option<String>,
+    /// Where it was stopped from outside: whether a call was under way.
+    stopped_in_call: Option<bool>,
 }
 
 impl Turn {
@@ -181,6 +183,8 @@ impl Turn {
                     call.by_hook = failed && content.starts_with("PreToolUse:");
                 }
             }
+            // one that is under way is ended with the turn, and its call does not run
+            Event::HookFailed { .. } if self.is_stopping() => {}
             Event::HookFailed { hook, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: hook, why });
             }
@@ -188,13 +192,28 @@ impl Turn {
                 self.terminal = Some(Terminal { failed, error, truncated, blocked, facts: *facts });
                 (self.answer, self.denials, self.figures) = (answer, denials, figures);
             }
-            Event::Thinking { .. } | Event::RateLimit { .. } | Event::Opaque { .. } => {}
+            Event::Thinking { .. }
+            | Event::Estimate { .. }
+            | Event::RateLimit { .. }
+            | Event::Output { .. }
+            | Event::Opaque { .. } => {}
         }
     }
 
     /// Whether a call of a tool is under way.
     pub fn in_call(&self) -> bool {
         self.calls.iter().any(|call| !call.over)
+    }
+
+    /// It is stopped from outside. What the vendor says of a call from here on says nothing about how
+    /// the call was when it came to that.
+    pub fn stopping(&mut self, in_call: bool) {
+        self.stopped_in_call.get_or_insert(in_call);
+    }
+
+    /// Whether it is being stopped from outside.
+    pub fn is_stopping(&self) -> bool {
+        self.stopped_in_call.is_some()
     }
 
     /// What the vendor's record lists as refused by its own permissions: id, tool, input. A call that
@@ -336,7 +355,7 @@ impl Turn {
                     Stopped::Gone => "the embedder's end".into(),
                     Stopped::Unread | Stopped::Time => "the end of whoever reads".into(),
                 };
-                match self.in_call() {
+                match self.stopped_in_call.unwrap_or_else(|| self.in_call()) {
                     true => (Outcome::Interrupted, Some(format!("interrupted by {by} during a tool call"))),
                     false => {
                         (Outcome::ModelFailed, Some(format!("interrupted: {by} came during the model call{notice}")))

@@ -119,7 +119,12 @@ impl Transcript {
             Event::Notice { text, .. } | Event::Unauthorized { text } => {
                 format!("notice: {}", clipped(&shown(text), 300))
             }
-            Event::Ended { .. } | Event::ModelCall { .. } | Event::RateLimit { .. } | Event::Opaque { .. } => return,
+            Event::Ended { .. }
+            | Event::ModelCall { .. }
+            | Event::Estimate { .. }
+            | Event::Output { .. }
+            | Event::RateLimit { .. }
+            | Event::Opaque { .. } => return,
         };
         tell(&format!("{line}\n"));
     }

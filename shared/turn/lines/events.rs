@@ -112,7 +112,9 @@ impl Events {
 
     fn requested(&mut self, at: Option<&str>, call: &Call, waits: Option<u64>, seam: &str) -> String {
         let digest = self.digest();
-        self.agents += u64::from(!call.nested && matches!(call.tool.as_str(), "Agent" | "Task" | "spawn_agent"));
+        // Codex puts the tool's namespace in front of its name
+        let spawns = matches!(call.tool.as_str(), "Agent" | "Task") || call.tool.ends_with("spawn_agent");
+        self.agents += u64::from(!call.nested && spawns);
         self.numbered.line(
             at,
             &Event::ToolRequested(ToolRequested {
@@ -246,8 +248,9 @@ impl Lines for Events {
                 exit_code,
                 outcome_source: source,
             },
-            Item::ModelCall { request, figures } => {
-                Event::Usage { request_id: Some(request), model: None, usage: usage(figures, &Value::Null) }
+            Item::Estimate { tokens, delta } => Event::ThinkingEstimate { estimate: tokens, delta },
+            Item::ModelCall { request, model, figures } => {
+                Event::Usage { request_id: Some(request), model, usage: usage(figures, &Value::Null) }
             }
             Item::RateLimit(info) => {
                 let word = |name| info.get(name).and_then(Value::as_str);

@@ -61,6 +61,13 @@ pub enum Item<'a> {
         /// The model call.
         request: Option<&'a str>,
     },
+    /// How much it has thought so far, by the vendor's estimate.
+    Estimate {
+        /// Tokens.
+        tokens: u64,
+        /// How many of them are new.
+        delta: Option<u64>,
+    },
     /// A call is asked for.
     Requested {
         /// The call.
@@ -98,6 +105,8 @@ pub enum Item<'a> {
     ModelCall {
         /// The vendor's id of it.
         request: &'a str,
+        /// The model.
+        model: Option<&'a str>,
         /// What it used.
         figures: &'a Figures,
     },

@@ -32,6 +32,12 @@ impl Claude {
                 hook: "a hook".into(),
                 why: text(record, "/content").unwrap_or("it gave no verdict").into(),
             }],
+            // that of ours, which tells what it decided itself
+            ("system", "hook_started") => Vec::new(),
+            ("system", "thinking_tokens") => count(record, "/estimated_tokens")
+                .map(|tokens| Event::Estimate { tokens, delta: count(record, "/estimated_tokens_delta") })
+                .into_iter()
+                .collect(),
             ("system", "hook_response") => hook(record).into_iter().collect(),
             ("assistant", _) => self.assistant(record),
             ("user", _) => list(record, "/message/content").iter().filter_map(|block| result(record, block)).collect(),
@@ -57,7 +63,16 @@ impl Claude {
             && !nested
             && self.requests.insert(request.clone())
         {
-            events.push(Event::ModelCall { request: request.clone(), figures: None });
+            // the record is of a message that has only begun: its output is not counted yet
+            let used = |name| count(record, &format!("/message/usage/{name}"));
+            let figures = Figures {
+                input: used("input_tokens"),
+                cached: used("cache_read_input_tokens"),
+                created: used("cache_creation_input_tokens"),
+                ..Figures::default()
+            };
+            let figures = Some(figures).filter(|figures| *figures != Figures::default());
+            events.push(Event::ModelCall { request: request.clone(), model: owned(record, "/message/model"), figures });
         }
         for block in list(record, "/message/content") {
             match text(block, "/type") {
