@@ -25,6 +25,7 @@ import json
 import os
 import selectors
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -78,11 +79,14 @@ class Client:
         self.closed = None
 
     def say(self, text):
-        os.write(self.terminal, text.encode("utf-8", "replace"))
+        left = text.encode("utf-8", "replace")
+        while left:
+            left = left[os.write(self.terminal, left):]
 
     # -- to mh-run
 
     def command(self, name, call=None, **fields):
+        """Send it; False where nobody takes it any more."""
         self.number += 1
         line = {"format": "metaharness.command/1", "id": str(self.number), "command": name, **fields}
         self.sent[line["id"]] = call
@@ -90,7 +94,8 @@ class Client:
             self.run.stdin.write(json.dumps(line).encode() + b"\n")
             self.run.stdin.flush()
         except (OSError, ValueError):
-            pass  # it has ended, and its last lines say how
+            return False  # it has ended, and its last lines say how, or we have said that we say no more
+        return True
 
     def decide(self, decision):
         """Send it; the call stays in front until mh-run has said that it took it."""
@@ -107,13 +112,11 @@ class Client:
             pass
 
     def interrupt(self):
-        if self.interrupted:
-            self.run.terminate()
-            return
-        self.interrupted = True
         self.say("\nStopping the turn...\n")
         self.waiting, self.step = [], None
-        self.command("interrupt", reason="the person at the terminal stopped it")
+        if self.interrupted or not self.command("interrupt", reason="the person at the terminal stopped it"):
+            self.run.terminate()
+        self.interrupted = True
 
     # -- from mh-run
 
@@ -231,30 +234,37 @@ class Client:
     # -- all of it
 
     def work(self):
-        sources = [
+        # Ctrl-C comes in like all else, so that it never falls into the middle of anything
+        signals, wakes = os.pipe()
+        os.set_blocking(wakes, False)
+        signal.set_wakeup_fd(wakes)
+        signal.signal(signal.SIGINT, lambda *_: None)
+        told = [
             (Lines(self.run.stdout.fileno()), self.hear),
             (Lines(self.run.stderr.fileno()), lambda line: self.say(f"  {clean(line)}\n")),
             (Lines(self.terminal), self.typed),
         ]
         running = {self.run.stdout.fileno(), self.run.stderr.fileno()}
         with selectors.DefaultSelector() as selector:
-            for lines, tell in sources:
+            selector.register(signals, selectors.EVENT_READ)
+            for lines, tell in told:
                 selector.register(lines.descriptor, selectors.EVENT_READ, (lines, tell))
             while running:
-                try:
-                    for key, _ in selector.select():
-                        lines, tell = key.data
-                        heard = lines.read()
-                        if heard is None:
-                            selector.unregister(lines.descriptor)
-                            running.discard(lines.descriptor)
-                            if lines.descriptor == self.terminal:
-                                self.hang_up()
-                        for line in heard or []:
-                            tell(line)
-                    self.ask()
-                except KeyboardInterrupt:
-                    self.interrupt()
+                for key, _ in selector.select():
+                    if key.fd == signals:
+                        os.read(signals, 64)
+                        self.interrupt()
+                        continue
+                    lines, tell = key.data
+                    heard = lines.read()
+                    for line in heard or []:
+                        tell(line)
+                    if heard is None:
+                        selector.unregister(key.fd)
+                        running.discard(key.fd)
+                        if key.fd == self.terminal:
+                            self.hang_up()
+                self.ask()
         return self.end()
 
     def end(self):

@@ -41,7 +41,7 @@ type Check = fn(&Side, &Scratch) -> Result<(), String>;
 
 /// All of them, on this side.
 pub fn cases(side: &Side) -> Vec<Case> {
-    let common: [(&str, Check); 24] = [
+    let common: [(&str, Check); 25] = [
         ("allow", allowed),
         ("deny, and the reason reaches the model", denied),
         ("replace: the new ran, the old did not", replaced),
@@ -56,6 +56,7 @@ pub fn cases(side: &Side) -> Vec<Case> {
         ("the embedder gone with --on-eof interrupt", gone_for_good),
         ("several calls side by side, decided out of order", side_by_side),
         ("an MCP call", mcp),
+        ("the resources of an MCP server", resources),
         ("a sub-agent's call", agent),
         ("commands that cannot be honoured", refused),
         ("events of a turn that nobody steers", events),
@@ -389,6 +390,24 @@ fn side_by_side(side: &Side, scratch: &Scratch) -> Result<(), String> {
             ((2..4).all(|number| decided(&told, &asked[number], "deny", "embedder")), "and no other's"),
             (told.of("tool.result").count() == 4, "each has its result"),
             (told.about("tool.result", &asked[3])["content"].to_string().contains("not number three"), "its own"),
+            (told.code == Some(0), "answered"),
+        ],
+        &told,
+    )
+}
+
+/// Both vendors have a tool of their own for it, which Codex tells of otherwise than of a server's tools.
+fn resources(side: &Side, scratch: &Scratch) -> Result<(), String> {
+    let (mut run, _model) =
+        side.ask(scratch, Plan::new(Spec::admitting(&[]).mcp("lab", "resources/list")).call(Do::Resources))?;
+    let call = run.asked(0)?;
+    run.settle(&call, &allow())?;
+    let told = run.end()?;
+    let result = told.about("tool.result", &call);
+    hold(
+        [
+            (call["operations"][0]["tool"] == "resources/list", "the call is told"),
+            (result["is_error"] == false && result["content"].to_string().contains("lab://one"), "and its result"),
             (told.code == Some(0), "answered"),
         ],
         &told,

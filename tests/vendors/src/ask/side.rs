@@ -34,6 +34,8 @@ pub enum Do {
     Write(PathBuf),
     /// The tool `note` of the server `lab`, which makes `ran.txt`.
     Mcp,
+    /// The list of that server's resources.
+    Resources,
     /// A sub-agent, which makes one call of a shell.
     Agent(String),
     /// A tool of this name with this input, for the one vendor that has it.
@@ -168,13 +170,13 @@ impl Side {
     pub fn command(&self, scratch: &Scratch, plan: Plan) -> Result<(Command, Model), String> {
         let frame = plan.spec.seal(scratch, "frame.json")?;
         let own = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
-        let tools = json!({"tools": {"note": scratch.project.join("ran.txt")}});
+        let tools = json!({"tools": {"note": scratch.project.join("ran.txt")}, "resources": {"lab://one": null}});
         let servers = scratch.frames.join("servers.json");
         let spec = json!({"mcpServers": {"lab": {"command": own, "args": ["mcp", tools.to_string()]}}});
         std::fs::write(&servers, spec.to_string()).map_err(|error| error.to_string())?;
         let servers = servers.display().to_string();
         let mut flags: Vec<&str> = plan.flags.iter().map(String::as_str).collect();
-        if plan.steps.iter().flat_map(|step| &step.calls).any(|call| matches!(call, Do::Mcp)) {
+        if plan.steps.iter().flat_map(|step| &step.calls).any(|call| matches!(call, Do::Mcp | Do::Resources)) {
             flags.extend(["--mcp-config", &servers]);
         }
         match self {
@@ -221,6 +223,7 @@ fn claude(call: &Do) -> ClaudeCall {
         Do::Shell(command) => ClaudeCall::new("Bash", json!({"command": command, "description": "a step"})),
         Do::Write(path) => ClaudeCall::new("Write", json!({"file_path": path, "content": "x"})),
         Do::Mcp => ClaudeCall::new("mcp__lab__note", json!({"note": "hello"})),
+        Do::Resources => ClaudeCall::new("ListMcpResourcesTool", json!({"server": "lab"})),
         Do::Agent(_) => ClaudeCall::new("Agent", crate::claude::drive::agent_input(PART)),
         Do::Tool(name, input) => ClaudeCall::new(name, input.clone()),
     }
@@ -231,6 +234,7 @@ fn codex_call(call: &Do) -> CodexCall {
         Do::Shell(command) => CodexCall::shell(command),
         Do::Write(path) => crate::codex::cases::adds(&path.to_string_lossy()),
         Do::Mcp => CodexCall::mcp("lab", "note"),
+        Do::Resources => CodexCall::tool("list_mcp_resources", json!({"server": "lab"})),
         Do::Agent(_) => CodexCall::tool("spawn_agent", json!({})),
         Do::Tool(name, input) => CodexCall::tool(name, input.clone()),
     }
