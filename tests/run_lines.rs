@@ -203,6 +203,45 @@ fn a_sub_agent_of_codex_is_counted_and_its_calls_are_told_while_it_runs() {
     assert_eq!(of(&lines, "session.ended")[0]["subagents_spawned"], 1);
 }
 
+/// Some calls leave nothing in Codex's rollout but what the model was told, which does not say whether
+/// it went well. A command's may be told before it has ended, and its record comes later.
+#[test]
+fn a_call_that_codex_keeps_no_record_of_has_what_the_model_was_told() {
+    let room = Room::new();
+    let output = |id: &str, text: &str| {
+        record(json!({"type": "response_item", "payload": {"type": "function_call_output", "call_id": id,
+            "output": text}}))
+    };
+    let ended = record(json!({"type": "event_msg", "payload": {"type": "item_completed", "item": {"type":
+        "CommandExecution", "id": "c2", "status": "failed", "aggregated_output": "late", "exit_code": 1}}}));
+    room.codex(&format!(
+        "begin; hook PreToolUse view_image c1 '{{\"path\":\"/a.png\"}}'; {}hook PreToolUse Bash c2 '{{\"command\":\"x\"}}'
+        {}hook PreToolUse Bash c3 '{{\"command\":\"y\"}}'
+        {}{ended}answer fine",
+        output("c1", "no such image"),
+        output("c2", "it runs on"),
+        output("c3", "it runs on too"),
+    ));
+    let lines = events(&room, "codex");
+    let results: Vec<_> = of(&lines, "tool.result")
+        .into_iter()
+        .map(|line| (line["call_id"].as_str().unwrap(), &line["is_error"], line["content"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        results,
+        [("c1", &Value::Null, "no such image"), ("c2", &json!(true), "late"), ("c3", &Value::Null, "it runs on too")]
+    );
+    let stream = room.run("codex", &["--output-format", "stream-json"]);
+    let status: Vec<Value> = stream
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["type"] == "tool_result")
+        .map(|line| line["status"].clone())
+        .collect();
+    assert_eq!(status, ["unknown", "failed", "unknown"]);
+}
+
 /// The output of a script of Codex's code mode, of which no call of its own was put to the hook.
 fn script(text: &str) -> String {
     record(json!({"type": "response_item", "payload": {"type": "custom_tool_call_output", "call_id": "outer",

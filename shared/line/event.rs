@@ -139,8 +139,8 @@ pub enum Event<'a> {
     ToolResult {
         /// The call.
         call_id: &'a str,
-        /// Whether the vendor calls it a failure.
-        is_error: bool,
+        /// Whether the vendor calls it a failure; null where it only tells the model, in words.
+        is_error: Option<bool>,
         /// What the model was told, or what the tool gave.
         content: &'a str,
         /// The length of the content in bytes.

@@ -22,6 +22,9 @@ use crate::seal::Digest;
 /// How often the hooks' decisions are looked for while there is somebody to tell.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// The shell, as Codex's hook names it.
+const SHELL: &str = "Bash";
+
 /// How often Codex's rollout is looked for until it is there.
 const SEARCH: Duration = Duration::from_millis(200);
 
@@ -34,6 +37,8 @@ struct Known {
     decided: bool,
     /// Why it was denied, if it was.
     denied: Option<String>,
+    /// What the model was told of it, as long as nothing better is known.
+    output: Option<String>,
     over: bool,
 }
 
@@ -144,6 +149,11 @@ impl<'a> Course<'a> {
             self.event(None, event, &[], "stream");
         }
         self.denied_within(None);
+        let given = |(id, known): (&String, &mut Known)| Some((id.clone(), known.output.take()?));
+        let given: Vec<_> = self.calls.iter_mut().filter_map(given).collect();
+        for (id, content) in given {
+            self.given(None, &id, content);
+        }
         for id in std::mem::take(&mut self.order) {
             self.request(&id, None, "none");
         }
@@ -339,11 +349,23 @@ impl<'a> Course<'a> {
                 }
                 known.call.input = known.call.input.take().or_else(|| raw(input));
             }
-            Event::Result { call_id, .. } => self.result(at, call_id, &event, source),
-            // that of a call of its own is its result; another is a script's, and what it called is over
-            Event::Output { call_id } if !self.calls.contains_key(call_id) => self.denied_within(at),
+            Event::Result { .. } => self.result(at, &event, true, source),
+            Event::Output { call_id, content } => match self.calls.get_mut(call_id) {
+                // a script's: what was denied in it is over
+                None => self.denied_within(at),
+                // a command may run on, and its record come later
+                Some(known) if known.call.tool == SHELL => known.output = Some(content.clone()),
+                Some(_) => self.given(at, call_id, content.clone()),
+            },
             _ => {}
         }
+    }
+
+    /// The result of a call of which the vendor's record has nothing but what the model was told.
+    fn given(&mut self, at: Option<&str>, id: &str, content: String) {
+        let (failed, ran, exit_code, record) = (false, true, None, None);
+        let event = Event::Result { call_id: id.into(), failed, ran, content, exit_code, record };
+        self.result(at, &event, false, "rollout");
     }
 
     /// The results of calls that were denied, and of which the vendor's record has nothing under their
@@ -356,14 +378,13 @@ impl<'a> Course<'a> {
         };
         let left: Vec<Event> = self.order.iter().filter_map(|id| left(self.calls.get_key_value(id)?)).collect();
         for event in left {
-            if let Event::Result { call_id, .. } = &event {
-                self.result(at, call_id, &event, "hook");
-            }
+            self.result(at, &event, true, "hook");
         }
     }
 
-    fn result(&mut self, at: Option<&str>, id: &str, event: &Event, source: &str) {
-        let Event::Result { failed, ran, content, exit_code, record, .. } = event else { return };
+    /// Tell a result, once; `says` is whether the vendor says if it failed.
+    fn result(&mut self, at: Option<&str>, event: &Event, says: bool, source: &str) {
+        let Event::Result { call_id: id, failed, ran, content, exit_code, record } = event else { return };
         let known = self.known(id);
         if std::mem::replace(&mut known.over, true) {
             return;
@@ -383,8 +404,8 @@ impl<'a> Course<'a> {
         }
         self.request(id, None, "none");
         let call = self.known(id).call.clone();
-        let (record, exit_code) = (record.as_deref(), *exit_code);
-        self.tell(at, &Item::Result { call: &call, failed: *failed, content, exit_code, record, source });
+        let (failed, record, exit_code) = (says.then_some(*failed), record.as_deref(), *exit_code);
+        self.tell(at, &Item::Result { call: &call, failed, content, exit_code, record, source });
     }
 
     fn told(&mut self, told: Vec<Told>) {

@@ -65,6 +65,8 @@ pub enum Event {
     Output {
         /// The vendor's id of it.
         call_id: String,
+        /// The words; whether it failed they say to the model alone.
+        content: String,
     },
     /// A model call was made.
     ModelCall {

@@ -90,8 +90,8 @@ pub enum Item<'a> {
     Result {
         /// The call.
         call: &'a Call,
-        /// Whether the vendor calls it a failure.
-        failed: bool,
+        /// Whether the vendor calls it a failure, where it says.
+        failed: Option<bool>,
         /// What the model was told.
         content: &'a str,
         /// The exit code of a command.

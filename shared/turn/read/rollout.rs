@@ -131,7 +131,7 @@ pub fn line(line: &[u8]) -> (Option<String>, Vec<Event>) {
         (_, "function_call_output") if blocked(&record) > 0 => denied(&record),
         (_, "custom_tool_call_output") if blocked(&record) > 0 && !is_script(&record) => denied(&record),
         (_, "function_call_output" | "custom_tool_call_output") => {
-            owned(&record, "/payload/call_id").map(|call_id| Event::Output { call_id })
+            owned(&record, "/payload/call_id").map(|call_id| Event::Output { call_id, content: output(&record) })
         }
         (_, "token_count") => return (owned(&record, "/timestamp"), limits(&record)),
         _ => None,
@@ -154,14 +154,15 @@ fn said(record: &Value) -> Option<Event> {
     }
 }
 
-/// What the model was told of a call that a hook blocked.
+/// What the model was told of a call.
+fn output(record: &Value) -> String {
+    owned(record, "/payload/output").unwrap_or_else(|| words(record, "/payload/output"))
+}
+
+/// The same of one that a hook blocked.
 fn denied(record: &Value) -> Option<Event> {
-    let content = match record.pointer("/payload/output") {
-        Some(Value::String(output)) => output.clone(),
-        _ => words(record, "/payload/output"),
-    };
     let (call_id, failed, ran) = (owned(record, "/payload/call_id")?, true, false);
-    Some(Event::Result { call_id, failed, content, ran, exit_code: None, record: None })
+    Some(Event::Result { call_id, failed, content: output(record), ran, exit_code: None, record: None })
 }
 
 /// Whether it is the output of a script of several calls, each with an id of its own.
