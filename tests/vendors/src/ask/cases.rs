@@ -10,6 +10,7 @@ use super::side::{Do, Plan, Side};
 use super::told::Told;
 use super::{Asking, clients, side::Model};
 use crate::case::{Case, Seen, Want};
+use crate::codex::script::Mode;
 use crate::frame::Spec;
 use crate::http::Service;
 use crate::scratch::Scratch;
@@ -41,7 +42,7 @@ type Check = fn(&Side, &Scratch) -> Result<(), String>;
 
 /// All of them, on this side.
 pub fn cases(side: &Side) -> Vec<Case> {
-    let common: [(&str, Check); 25] = [
+    let common: [(&str, Check); 26] = [
         ("allow", allowed),
         ("deny, and the reason reaches the model", denied),
         ("replace: the new ran, the old did not", replaced),
@@ -55,6 +56,7 @@ pub fn cases(side: &Side) -> Vec<Case> {
         ("the embedder gone: later calls are denied", gone),
         ("the embedder gone with --on-eof interrupt", gone_for_good),
         ("several calls side by side, decided out of order", side_by_side),
+        ("a file that is not there", missing_file),
         ("an MCP call", mcp),
         ("the resources of an MCP server", resources),
         ("a sub-agent's call", agent),
@@ -408,6 +410,31 @@ fn resources(side: &Side, scratch: &Scratch) -> Result<(), String> {
         [
             (call["operations"][0]["tool"] == "resources/list", "the call is told"),
             (result["is_error"] == false && result["content"].to_string().contains("lab://one"), "and its result"),
+            (told.code == Some(0), "answered"),
+        ],
+        &told,
+    )
+}
+
+/// Codex keeps no record of it, and in code mode not even under the call's own id.
+fn missing_file(side: &Side, scratch: &Scratch) -> Result<(), String> {
+    let path = scratch.project.join("none.png");
+    let call = match side {
+        Side::Claude(_) => Do::Tool("Read", json!({"file_path": path})),
+        Side::Codex(..) => Do::Tool("view_image", json!({"path": path})),
+    };
+    let (mut run, model) = side.ask(scratch, Plan::new(Spec::admitting(&["file.read"])).call(call))?;
+    let call = run.asked(0)?;
+    run.settle(&call, &allow())?;
+    let told = run.end()?;
+    let result = told.about("tool.result", &call);
+    let known = !matches!(side, Side::Codex(_, Mode::Code));
+    let content = result["content"].as_str().unwrap_or_default();
+    hold(
+        [
+            (result.is_object() == known, "its result, where there is one"),
+            (!known || !content.is_empty() && model.told().contains(content), "is what the model was told"),
+            (result["is_error"] == if side.is_claude() { json!(true) } else { Value::Null }, "and whether it failed"),
             (told.code == Some(0), "answered"),
         ],
         &told,
