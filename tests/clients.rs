@@ -63,11 +63,11 @@ fn turn(room: &Room, kind: &str, commands: &[&str]) {
 fn the_loop_decides_by_its_rule_and_prints_the_answer() {
     for kind in ["claude", "codex"] {
         let room = Room::new();
-        turn(&room, kind, &["git status", "git status; rm x", "ls -la", "cat a.txt sub/b.txt"]);
+        turn(&room, kind, &["git status", "git status; rm x", "ls -la", "cat a.txt sub/b.txt", "rm x;ls"]);
         let ended = Ended::of(by(&client("ask.sh"), &room, kind, &[]).output().unwrap());
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "fine\n"), "{kind}: {ended:?}");
         let denied = |id: &str| room.text(&format!("answer-{id}")).contains("the shell is for ls, cat and git");
-        assert_eq!(["c1", "c2", "c3", "c4"].map(denied), [false, true, true, false], "{kind}: {ended:?}");
+        assert_eq!(["c1", "c2", "c3", "c4", "c5"].map(denied), [false, true, true, false, true], "{kind}: {ended:?}");
         assert!(ended.stderr.contains("c2: deny "), "{ended:?}");
     }
 }

@@ -125,15 +125,16 @@ fn codex_tells_what_an_mcp_tool_gave() {
     assert_eq!(of(&lines, "text")[0]["request_id"], Value::Null, "an item's id is no model call's");
 }
 
+fn said(text: &str) -> String {
+    record(json!({"type": "event_msg", "payload": {"type": "item_completed", "item": {"type": "AgentMessage",
+        "id": "x", "content": [{"type": "Text", "text": text}]}}}))
+}
+
 /// What Codex's stream says goes past its calls; in its rollout they stand in one row, which is found
 /// while the turn runs however late it comes.
 #[test]
 fn what_codex_says_stands_where_it_was_said() {
     let room = Room::new();
-    let said = |text: &str| {
-        record(json!({"type": "event_msg", "payload": {"type": "item_completed", "item": {"type": "AgentMessage",
-            "id": "x", "content": [{"type": "Text", "text": text}]}}}))
-    };
     let thought = record(json!({"type": "event_msg", "payload": {"type": "item_completed", "item": {"type":
         "Reasoning", "id": "x", "summary_text": ["One.", "Two."]}}}));
     let message = |text: &str| {
@@ -173,13 +174,13 @@ fn a_sub_agent_of_codex_is_counted_and_its_calls_are_told_while_it_runs() {
         "id": "x", "content": [{"type": "Text", "text": "among agents"}]}}});
     let payload = json!({"session_id": "t1", "turn_id": "u", "agent_id": "a1", "cwd": "/", "hook_event_name":
         "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "x"}, "tool_use_id": "c2"});
-    // the session says more once the agent's result has been told, and the turn is stopped if it is not
+    // the session answers once the agent's result has been told
     room.codex(&format!(
         "begin; hook PreToolUse collaborationspawn_agent c1 '{{}}'
         printf %s '{payload}' | sh -c \"$line\" > /dev/null
-        printf '%s\\n' '{first}' '{done}' '{said}' > \"${{rollout%/*}}/rollout-a1.jsonl\"
+        sleep 0.4; printf '%s\\n' '{first}' '{done}' '{said}' > \"${{rollout%/*}}/rollout-a1.jsonl\"
         n=0; while [ ! -e \"$ROOM/told\" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
-        answer fine"
+        if [ -e \"$ROOM/told\" ]; then answer fine; else answer 'told too late'; fi"
     ));
     let mut child = room
         .governed("codex", &["--output-format", "events"])
@@ -192,7 +193,6 @@ fn a_sub_agent_of_codex_is_counted_and_its_calls_are_told_while_it_runs() {
     for line in stdout.lines() {
         lines.push(serde_json::from_str(&line.unwrap()).unwrap());
         if lines.last().unwrap()["event"] == "tool.result" {
-            assert_eq!(of(&lines, "text").len(), 0, "told while the agent runs");
             std::fs::write(room.path("told"), "").unwrap();
         }
     }
@@ -254,8 +254,10 @@ fn a_call_that_was_denied_inside_a_script_has_its_result_and_the_script_is_no_ca
     for (ends, text) in [("with the error of its one call", error), ("with what it made of several", "[{}]")] {
         let room = Room::new();
         let denied = "hook PreToolUse apply_patch exec-1 '{\"command\":\"*** Add File: a\"}'";
-        room.codex(&format!("begin; {denied}; {}answer fine", script(text)));
+        room.codex(&format!("begin; {denied}; {}{}answer fine", script(text), said("fine")));
         let lines = events(&room, "codex");
+        let place = |event: &str| lines.iter().position(|line| line["event"] == event);
+        assert!(place("tool.result") < place("text"), "{ends}: not before the script is over");
         let calls: Vec<&Value> = lines.iter().filter(|line| line["call_id"].is_string()).collect();
         let told: Vec<_> = calls.iter().map(|line| (line["event"].as_str().unwrap(), &line["call_id"])).collect();
         let id = json!("exec-1");
