@@ -464,6 +464,11 @@ fn mcp(side: &Side, scratch: &Scratch) -> Result<(), String> {
     Ok(())
 }
 
+/// What Claude Code says of how an agent gets on.
+fn of_an_agent(line: &Value) -> bool {
+    line["vendor_subtype"].as_str().is_some_and(|subtype| subtype.starts_with("task_"))
+}
+
 fn agent(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let spec = Spec::admitting(&["shell", "subagent.spawn"]);
     let (mut run, _model) = side.ask(scratch, Plan::new(spec).call(Do::Agent("echo ran > ran.txt".into())))?;
@@ -480,6 +485,7 @@ fn agent(side: &Side, scratch: &Scratch) -> Result<(), String> {
             (call["agent_id"].is_string(), "the call is the agent's"),
             (result["is_error"] == false, "its result is told"),
             (told.first("session.ended")["subagents_spawned"] == 1, "one agent"),
+            (told.of("opaque").all(of_an_agent), "nothing else that there is no word for"),
             (told.code == Some(0), "answered"),
         ],
         &told,
