@@ -73,6 +73,15 @@ fn the_loop_decides_by_its_rule_and_prints_the_answer() {
 }
 
 #[test]
+fn a_client_without_arguments_says_what_it_wants() {
+    for (name, says) in [("ask.sh", "say claude or codex"), ("ask.py", "usage: ask.py claude|codex ")] {
+        let ended = Ended::of(Command::new(client(name)).stdin(Stdio::null()).output().unwrap());
+        assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(says), "{ended:?}");
+    }
+}
+
+#[test]
 fn the_loop_ends_as_the_run_ends() {
     let room = Room::new();
     room.claude("begin; exit 0");

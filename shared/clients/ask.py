@@ -132,7 +132,8 @@ class Client:
         elif kind == "command.result":
             self.answered(event["id"], event["outcome"])
         elif kind == "tool.result":
-            state = "failed" if event["is_error"] else "done"
+            # the vendor does not always say whether it failed
+            state = {True: "failed", False: "done"}.get(event["is_error"], "ended")
             self.say(f"  {state}: {clean(event['content'] or '')[:500]}\n")
         elif kind == "warning":
             self.say(f"  note: {clean(event['message'])}\n")
@@ -145,11 +146,14 @@ class Client:
 
     def decided(self, event):
         """Whoever decided: it does not wait any more."""
+        done = [call for call in self.waiting if call["call_id"] == event["call_id"]]
+        if not done:
+            return
         if event["decided_by"] == "deadline":
-            self.say("\n  too late: its time was up, and it was denied\n")
-        if self.waiting and self.waiting[0]["call_id"] == event["call_id"]:
+            self.say(f"\n  too late: the time for {clean(done[0]['name'])} was up, and it was denied\n")
+        if done[0] is self.waiting[0]:
             self.step = None
-        self.waiting = [call for call in self.waiting if call["call_id"] != event["call_id"]]
+        self.waiting.remove(done[0])
 
     def answered(self, number, outcome):
         """A command of ours was taken, or refused by a code that never changes."""
@@ -207,7 +211,7 @@ class Client:
             self.step = "input"
             self.say("the input, as one line of JSON: ")
             return
-        with tempfile.NamedTemporaryFile("w+", suffix=".json") as file:
+        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
             json.dump(self.waiting[0]["input"], file, indent=2, ensure_ascii=False)
             file.flush()
             tty = {"stdin": self.terminal, "stdout": self.terminal, "stderr": self.terminal}
@@ -215,7 +219,7 @@ class Client:
                 failed = subprocess.call([*shlex.split(editor), file.name], **tty)
             except OSError as error:
                 failed = error
-            with open(file.name, encoding="utf-8") as again:
+            with open(file.name, encoding="utf-8", errors="replace") as again:
                 text = again.read()
         if failed:
             self.say(f"{clean(editor)}: {failed}; nothing is changed\nrun it? y, n or e(dit): ")
