@@ -318,6 +318,40 @@ fn a_turn_that_is_stopped_in_a_call_says_so_whatever_the_vendor_says_after_it() 
     }
 }
 
+/// The hook is killed while its call waits: by a vendor that is stopped, say. Whether the vendor tells
+/// of a result or not, the row of the call is whole.
+#[test]
+fn a_call_whose_hook_is_gone_while_it_waits_was_denied() {
+    for result in ["result c1 true gone", ":"] {
+        let room = Room::new();
+        room.claude(&format!(
+            "begin; use c1 Bash '{{\"command\":\"x\"}}'
+            printf '%s' '{{\"session_id\":\"s1\",\"prompt_id\":\"p\",\"cwd\":\"/\",\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":{{}},\"tool_use_id\":\"c1\"}}' > \"$ROOM/payload\"
+            $program $words < \"$ROOM/payload\" & hook=$!
+            while [ ! -e \"$ROOM/asked\" ]; do sleep 0.1; done
+            kill -9 $hook; wait $hook; {result}; answer fine"
+        ));
+        let mut command = room.governed("claude", &["--decisions", "ask"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines: Vec<Value> = Vec::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            lines.push(serde_json::from_str(&line.unwrap()).unwrap());
+            if lines.last().unwrap()["event"] == "tool.requested" {
+                std::fs::write(room.path("asked"), "").unwrap();
+            }
+        }
+        child.wait().unwrap();
+        let row: Vec<&Value> = lines.iter().filter(|line| line["call_id"] == "c1").collect();
+        let names: Vec<_> = row.iter().map(|line| line["event"].as_str().unwrap()).collect();
+        assert_eq!(names, ["tool.requested", "tool.decided", "tool.result"], "{result}: {lines:?}");
+        assert_eq!(
+            (&row[1]["decision"]["decision"], &row[1]["decided_by"], &row[2]["is_error"]),
+            (&json!("deny"), &json!("adapter"), &json!(true)),
+            "{result}"
+        );
+    }
+}
+
 #[test]
 fn a_folder_that_is_too_long_for_a_socket_is_refused_with_what_to_do() {
     let room = Room::new();

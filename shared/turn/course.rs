@@ -25,6 +25,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The shell, as Codex's hook names it.
 const SHELL: &str = "Bash";
 
+/// Why a call is denied whose hook was gone too soon.
+const CUT_SHORT: &str = "its hook was ended before a decision could go out";
+
 /// How often Codex's rollout is looked for until it is there.
 const SEARCH: Duration = Duration::from_millis(200);
 
@@ -147,6 +150,9 @@ impl<'a> Course<'a> {
         }
         for event in std::mem::take(&mut self.unsaid) {
             self.event(None, event, &[], "stream");
+        }
+        for id in self.order.clone() {
+            self.never_decided(&id);
         }
         self.denied_within(None);
         let given = |(id, known): (&String, &mut Known)| Some((id.clone(), known.output.take()?));
@@ -361,6 +367,21 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// A call that was put to the embedder, and whose hook was gone before a decision could go out: what
+    /// does not stand in the audit did not, so the call is one that was denied.
+    fn never_decided(&mut self, id: &str) {
+        let known = self.known(id);
+        if known.asked.is_some() && !known.decided && !known.over {
+            self.judged(&Judgement {
+                call_id: Some(id.into()),
+                decision: Decided { decision: "deny".into(), reason: Some(CUT_SHORT.into()), input: None },
+                decided_by: "adapter".into(),
+                seam: "hook".into(),
+                ..Judgement::default()
+            });
+        }
+    }
+
     /// The result of a call of which the vendor's record has nothing but what the model was told.
     fn given(&mut self, at: Option<&str>, id: &str, content: String) {
         let (failed, ran, exit_code, record) = (false, true, None, None);
@@ -385,6 +406,9 @@ impl<'a> Course<'a> {
     /// Tell a result, once; `says` is whether the vendor says if it failed.
     fn result(&mut self, at: Option<&str>, event: &Event, says: bool, source: &str) {
         let Event::Result { call_id: id, failed, ran, content, exit_code, record } = event else { return };
+        if *failed {
+            self.never_decided(id);
+        }
         let known = self.known(id);
         if std::mem::replace(&mut known.over, true) {
             return;
