@@ -109,6 +109,14 @@ pub enum Event<'a> {
         /// The vendor's id of the model call.
         request_id: Option<&'a str>,
     },
+    /// How much the model has thought so far, by the vendor's own estimate.
+    #[serde(rename = "thinking.estimate")]
+    ThinkingEstimate {
+        /// Tokens, in this model call.
+        estimate: u64,
+        /// How many of them are new.
+        delta: Option<u64>,
+    },
     /// The model asks for a tool call. Each call has one such line, before all others about it.
     #[serde(rename = "tool.requested")]
     ToolRequested(ToolRequested<'a>),
@@ -131,8 +139,8 @@ pub enum Event<'a> {
     ToolResult {
         /// The call.
         call_id: &'a str,
-        /// Whether the vendor calls it a failure.
-        is_error: bool,
+        /// Whether the vendor calls it a failure; null where it only tells the model, in words.
+        is_error: Option<bool>,
         /// What the model was told, or what the tool gave.
         content: &'a str,
         /// The length of the content in bytes.
@@ -141,7 +149,8 @@ pub enum Event<'a> {
         tool_use_result: Option<&'a Value>,
         /// The exit code of a command.
         exit_code: Option<i64>,
-        /// Which record of the vendor's this is from.
+        /// Which record of the vendor's this is from: `stream` or `rollout`; `hook` where there is none,
+        /// since the call was denied.
         outcome_source: &'a str,
     },
     /// What a model call, or where there is no `request_id` the whole turn, used.

@@ -12,7 +12,7 @@ use super::embedder::{Asked, Told, again};
 use super::follow::Follow;
 use super::lines::{Call, Item, Lines};
 use super::outcome::{NOT_OFFERED, Unenforced, WITHHELD};
-use super::{Decided, Embedder, Event, Judgement, Kind, Outside, Party, Reader, Stopped, Turn, rollout};
+use super::{Decided, Embedder, Event, Judgement, Kind, Outside, Party, Reader, Stopped, Turn, Warning, rollout};
 use crate::frame::{Operation, write_operation};
 use crate::host::{Knock, Outlet};
 use crate::json::{Layout, Writer};
@@ -22,8 +22,14 @@ use crate::seal::Digest;
 /// How often the hooks' decisions are looked for while there is somebody to tell.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// The shell, as Codex's hook names it.
+const SHELL: &str = "Bash";
+
+/// Why a call is denied whose hook was gone too soon.
+const CUT_SHORT: &str = "its hook was ended before a decision could go out";
+
 /// How often Codex's rollout is looked for until it is there.
-const SEARCH: Duration = Duration::from_millis(500);
+const SEARCH: Duration = Duration::from_millis(200);
 
 /// How long hooks whose calls were denied for the turn's end may take to pass that on.
 const LAST_WORD: Duration = Duration::from_millis(300);
@@ -38,7 +44,20 @@ struct Known {
     requested: bool,
     asked: Option<Instant>,
     decided: bool,
+    /// Why it was denied, if it was.
+    denied: Option<String>,
+    /// What the model was told of it, as long as nothing better is known.
+    output: Option<String>,
     over: bool,
+}
+
+/// A record of Codex's own that grows with the turn.
+#[derive(Debug)]
+struct Rolled {
+    /// Of what: the session, or one of its sub-agents.
+    id: String,
+    /// Once it is there.
+    file: Option<Follow>,
 }
 
 /// A turn that runs.
@@ -54,10 +73,16 @@ pub struct Course<'a> {
     audit: Follow,
     judgements: Vec<Judgement>,
     home: PathBuf,
-    rollout: Option<Follow>,
+    rollouts: Vec<Rolled>,
     searched: Option<Instant>,
+    /// What the model said by Codex's stream, and not by its rollout yet.
+    unsaid: Vec<Event>,
+    /// And the other way round.
+    said_first: Vec<Event>,
     calls: HashMap<String, Known>,
     order: Vec<String>,
+    /// What is left of each limit, as it was told last.
+    limits: Vec<Value>,
     line: u64,
     /// Whether the vendor has said that its session has begun: the first thing that is told of it.
     begun: bool,
@@ -87,10 +112,13 @@ impl<'a> Course<'a> {
             audit: Follow::new(audit.0, audit.1),
             judgements: Vec::new(),
             home,
-            rollout: None,
+            rollouts: Vec::new(),
             searched: None,
+            unsaid: Vec::new(),
+            said_first: Vec::new(),
             calls: HashMap::new(),
             order: Vec::new(),
+            limits: Vec::new(),
             line: 0,
             begun: false,
             early: Vec::new(),
@@ -109,7 +137,7 @@ impl<'a> Course<'a> {
     }
 
     /// Say something before or between the vendor's own lines.
-    pub fn warn(&mut self, code: &str, message: &str) {
+    pub fn warn(&mut self, code: Warning, message: &str) {
         self.tell(None, &Item::Warning { code, message });
     }
 
@@ -118,12 +146,28 @@ impl<'a> Course<'a> {
     pub fn settle(&mut self) -> Vec<Judgement> {
         (self.searched, self.begun) = (None, true);
         self.look();
-        let session = self.turn.session.clone();
-        if let (Kind::Codex, Some(session), true) = (self.kind, &session, self.lines.is_some()) {
-            let own = rollout::file(&self.home, session);
-            for file in rollout::files(&self.home, session).into_iter().filter(|file| Some(file) != own.as_ref()) {
-                self.follow_rollout(&mut Follow::new(file, 0));
+        if let (Kind::Codex, Some(session), true) = (self.kind, &self.turn.session, self.lines.is_some()) {
+            let mut files = rollout::files(&self.home, session);
+            let followed = |path: &PathBuf| {
+                let mut all = self.rollouts.iter().filter_map(|rolled| rolled.file.as_ref());
+                all.any(|follow| follow.path() == path)
+            };
+            files.retain(|path| !followed(path));
+            for file in files {
+                self.follow_rollout(&mut Follow::new(file, 0), false);
             }
+        }
+        for event in std::mem::take(&mut self.unsaid) {
+            self.event(None, event, &[], "stream");
+        }
+        for id in self.order.clone() {
+            self.never_decided(&id);
+        }
+        self.denied_within(None);
+        let given = |(id, known): (&String, &mut Known)| Some((id.clone(), known.output.take()?));
+        let given: Vec<_> = self.calls.iter_mut().filter_map(given).collect();
+        for (id, content) in given {
+            self.given(None, &id, content);
         }
         for id in std::mem::take(&mut self.order) {
             self.request(&id, None, "none");
@@ -224,25 +268,47 @@ impl<'a> Course<'a> {
             }
             Err(error) => self.fault = Some(crate::host::words(error)),
         }
-        if let (Kind::Codex, Some(session), true) = (self.kind, &self.turn.session, self.lines.is_some()) {
-            let now = Instant::now();
-            let own = || match self.searched.replace(now) {
-                // a person's folder holds thousands of them
-                Some(before) if now.duration_since(before) < SEARCH => None,
-                _ => rollout::file(&self.home, session).map(|file| Follow::new(file, 0)),
-            };
-            if let Some(mut follow) = self.rollout.take().or_else(own) {
-                self.follow_rollout(&mut follow);
-                self.rollout = Some(follow);
-            }
+        if self.kind == Kind::Codex && self.lines.is_some() {
+            self.look_at_rollouts();
         }
     }
 
-    fn follow_rollout(&mut self, follow: &mut Follow) {
+    fn look_at_rollouts(&mut self) {
+        // the session's comes first, and a sub-agent's has its id in its name too
+        let agents = self.calls.values().filter_map(|known| known.call.agent.as_ref());
+        for id in self.turn.session.iter().chain(agents) {
+            if !self.rollouts.iter().any(|rolled| rolled.id == *id) {
+                self.rollouts.push(Rolled { id: id.clone(), file: None });
+            }
+        }
+        let now = Instant::now();
+        let missing = self.rollouts.iter().any(|rolled| rolled.file.is_none());
+        if missing && self.searched.is_none_or(|before| now.duration_since(before) >= SEARCH) {
+            self.searched = Some(now);
+            for Rolled { id, file } in self.rollouts.iter_mut().filter(|rolled| rolled.file.is_none()) {
+                *file = rollout::file(&self.home, id).map(|file| Follow::new(file, 0));
+            }
+        }
+        let mut rollouts = std::mem::take(&mut self.rollouts);
+        for Rolled { id, file } in &mut rollouts {
+            if let Some(follow) = file {
+                self.follow_rollout(follow, self.turn.session.as_ref() == Some(id));
+            }
+        }
+        self.rollouts = rollouts;
+    }
+
+    /// Tell what is new in a rollout; what the model says, only in the session's own.
+    fn follow_rollout(&mut self, follow: &mut Follow, own: bool) {
         // one that cannot be read makes the turn unenforced, at its end
         for line in follow.lines().unwrap_or_default() {
             let (at, events) = rollout::line(&line);
             for event in events {
+                match (is_said(&event), own) {
+                    (true, false) => continue,
+                    (true, true) if !take(&mut self.unsaid, &event) => self.said_first.push(event.clone()),
+                    _ => {}
+                }
                 self.event(at.as_deref(), event, &[], "rollout");
             }
         }
@@ -253,7 +319,7 @@ impl<'a> Course<'a> {
             if judgement.denies() {
                 let what = judgement.tool.as_deref().or(judgement.event.as_deref()).unwrap_or("an event");
                 let message = format!("{what}: {}", judgement.reason().unwrap_or_default());
-                self.tell(judgement.at.as_deref(), &Item::Warning { code: "hook-refused", message: &message });
+                self.tell(judgement.at.as_deref(), &Item::Warning { code: Warning::HookRefused, message: &message });
             }
             return;
         };
@@ -265,10 +331,11 @@ impl<'a> Course<'a> {
         if known.asked.is_some() && another(&known.call, judgement) {
             let (word, by) = (&judgement.decision.decision, &judgement.decided_by);
             let message = format!("the call {id} came again with another tool or input: {word}, by the {by}");
-            self.tell(judgement.at.as_deref(), &Item::Warning { code: "REQUEST_MUTATED", message: &message });
+            self.tell(judgement.at.as_deref(), &Item::Warning { code: Warning::Mutated, message: &message });
             return;
         }
         known.decided = true;
+        known.denied = judgement.denies().then(|| judgement.reason().unwrap_or_default().into());
         let call = &mut known.call;
         call.nested |= judgement.agent_id.is_some();
         call.agent = judgement.agent_id.clone().or(call.agent.take());
@@ -297,15 +364,23 @@ impl<'a> Course<'a> {
             }
             Event::Text { text, request } => self.tell(at, &Item::Text { text, request: request.as_deref() }),
             Event::Thinking { text, request } => self.tell(at, &Item::Thinking { text, request: request.as_deref() }),
-            Event::ModelCall { request, figures: Some(figures) } => {
-                self.tell(at, &Item::ModelCall { request, figures });
+            Event::Estimate { tokens, delta } => self.tell(at, &Item::Estimate { tokens: *tokens, delta: *delta }),
+            Event::ModelCall { request, model, figures: Some(figures) } => {
+                self.tell(at, &Item::ModelCall { request, model: model.as_deref(), figures });
             }
-            Event::Notice { code, text } => self.tell(at, &Item::Warning { code, message: text }),
+            Event::Notice { code, text } => self.tell(at, &Item::Warning { code: *code, message: text }),
+            Event::HookFailed { .. } if self.turn.is_stopping() => {}
             Event::HookFailed { hook, why } => {
                 let message = format!("{hook}: {why}");
-                self.tell(at, &Item::Warning { code: "hook-failed", message: &message });
+                self.tell(at, &Item::Warning { code: Warning::HookFailed, message: &message });
             }
-            Event::RateLimit { info } => self.tell(at, &Item::RateLimit(info)),
+            // Codex says it again after each model call
+            Event::RateLimit { info } if self.limits.contains(&**info) => {}
+            Event::RateLimit { info } => {
+                self.limits.retain(|before| before.get("window") != info.get("window"));
+                self.limits.push((**info).clone());
+                self.tell(at, &Item::RateLimit(info));
+            }
             Event::Unauthorized { text } => {
                 let line = self.line;
                 self.tell(at, &Item::Unauthorized { detail: text, line });
@@ -323,13 +398,60 @@ impl<'a> Course<'a> {
                 }
                 known.call.input = known.call.input.take().or_else(|| raw(input));
             }
-            Event::Result { call_id, .. } => self.result(at, call_id, &event, source),
+            Event::Result { .. } => self.result(at, &event, true, source),
+            Event::Output { call_id, content } => match self.calls.get_mut(call_id) {
+                // a script's: what was denied in it is over
+                None => self.denied_within(at),
+                // a command may run on, and its record come later
+                Some(known) if known.call.tool == SHELL => known.output = Some(content.clone()),
+                Some(_) => self.given(at, call_id, content.clone()),
+            },
             _ => {}
         }
     }
 
-    fn result(&mut self, at: Option<&str>, id: &str, event: &Event, source: &str) {
-        let Event::Result { failed, ran, content, exit_code, record, .. } = event else { return };
+    /// A call that was put to the embedder, and whose hook was gone before a decision could go out: what
+    /// does not stand in the audit did not, so the call is one that was denied.
+    fn never_decided(&mut self, id: &str) {
+        let known = self.known(id);
+        if known.asked.is_some() && !known.decided && !known.over {
+            self.judged(&Judgement {
+                call_id: Some(id.into()),
+                decision: Decided { decision: "deny".into(), reason: Some(CUT_SHORT.into()), input: None },
+                decided_by: "adapter".into(),
+                seam: "hook".into(),
+                ..Judgement::default()
+            });
+        }
+    }
+
+    /// The result of a call of which the vendor's record has nothing but what the model was told.
+    fn given(&mut self, at: Option<&str>, id: &str, content: String) {
+        let (failed, ran, exit_code, record) = (false, true, None, None);
+        let event = Event::Result { call_id: id.into(), failed, ran, content, exit_code, record };
+        self.result(at, &event, false, "rollout");
+    }
+
+    /// The results of calls that were denied, and of which the vendor's record has nothing under their
+    /// ids: those inside a script of Codex's, and those that a stop cut short.
+    fn denied_within(&mut self, at: Option<&str>) {
+        let left = |(id, known): (&String, &Known)| {
+            let content = known.denied.clone().filter(|_| !known.over)?;
+            let (failed, ran, exit_code, record) = (true, false, None, None);
+            Some(Event::Result { call_id: id.clone(), failed, ran, content, exit_code, record })
+        };
+        let left: Vec<Event> = self.order.iter().filter_map(|id| left(self.calls.get_key_value(id)?)).collect();
+        for event in left {
+            self.result(at, &event, true, "hook");
+        }
+    }
+
+    /// Tell a result, once; `says` is whether the vendor says if it failed.
+    fn result(&mut self, at: Option<&str>, event: &Event, says: bool, source: &str) {
+        let Event::Result { call_id: id, failed, ran, content, exit_code, record } = event else { return };
+        if *failed {
+            self.never_decided(id);
+        }
         let known = self.known(id);
         if std::mem::replace(&mut known.over, true) {
             return;
@@ -349,8 +471,8 @@ impl<'a> Course<'a> {
         }
         self.request(id, None, "none");
         let call = self.known(id).call.clone();
-        let (record, exit_code) = (record.as_deref(), *exit_code);
-        self.tell(at, &Item::Result { call: &call, failed: *failed, content, exit_code, record, source });
+        let (failed, record, exit_code) = (says.then_some(*failed), record.as_deref(), *exit_code);
+        self.tell(at, &Item::Result { call: &call, failed, content, exit_code, record, source });
     }
 
     fn told(&mut self, told: Vec<Told>) {
@@ -377,10 +499,16 @@ impl Party for Course<'_> {
         let (at, events) = self.reader.line(line);
         for event in events {
             (self.show)(&event);
-            let elsewhere = matches!(event, Event::Requested { .. } | Event::Result { .. });
-            // Codex's stream has no ids that its hook saw; its rollout has
-            if self.lines.is_some() && !(elsewhere && self.kind == Kind::Codex) {
-                self.event(at.as_deref(), event.clone(), line, "stream");
+            // Codex's stream has no ids that its hook saw; its rollout has, in one row with what is said
+            match (&event, self.kind) {
+                _ if self.lines.is_none() => {}
+                (Event::Requested { .. } | Event::Result { .. }, Kind::Codex) => {}
+                (said, Kind::Codex) if is_said(said) => {
+                    if !take(&mut self.said_first, said) {
+                        self.unsaid.push(event.clone());
+                    }
+                }
+                _ => self.event(at.as_deref(), event.clone(), line, "stream"),
             }
             let begins = matches!(event, Event::Started { .. });
             self.turn.hear(event);
@@ -430,7 +558,12 @@ impl Party for Course<'_> {
     }
 
     fn stopping(&mut self, by: &Stopped) {
-        self.turn.stopping(self.embedder.as_ref().is_some_and(Embedder::waits));
+        if self.lines.is_some() {
+            self.look();
+        }
+        // Codex's own record of a call begins when it runs; it may wait for its decision before
+        let under_way = self.calls.values().any(|known| known.requested && !known.over);
+        self.turn.stopping(under_way || self.embedder.as_ref().is_some_and(Embedder::waits));
         let told = self.embedder.as_mut().map(|embedder| embedder.stopping(by));
         self.told(told.unwrap_or_default());
         // a vendor that is told to stop stops its hooks too, and they have something to pass on
@@ -457,6 +590,17 @@ fn another(call: &Call, judgement: &Judgement) -> bool {
         _ => false,
     };
     tool || input
+}
+
+/// Whether it is what the model says or thinks.
+fn is_said(event: &Event) -> bool {
+    matches!(event, Event::Text { .. } | Event::Thinking { .. })
+}
+
+/// Take one that is equal out, if there is one.
+fn take(from: &mut Vec<Event>, event: &Event) -> bool {
+    let place = from.iter().position(|other| other == event);
+    place.map(|place| from.remove(place)).is_some()
 }
 
 fn millis(time: Duration) -> u64 {

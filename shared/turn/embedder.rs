@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::control::{Code, unsupported};
-use super::{Kind, Stopped};
+use super::{Kind, Stopped, Warning};
 use crate::json::{Layout, Writer};
 use crate::line::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
 use crate::seal;
@@ -51,7 +51,7 @@ pub enum Told {
     /// A warning.
     Warning {
         /// What kind.
-        code: &'static str,
+        code: Warning,
         /// What.
         message: String,
     },
@@ -143,7 +143,7 @@ impl Embedder {
             }
             deny(MUTATED);
             let message = format!("the call {} came again with another tool or input, and was denied", asked.call_id);
-            return vec![Told::Warning { code: "REQUEST_MUTATED", message }];
+            return vec![Told::Warning { code: Warning::Mutated, message }];
         }
         let mut call =
             Call { number, tool: asked.name.clone(), input: asked.input.get().into(), waits: None, replaced: None };
@@ -172,7 +172,7 @@ impl Embedder {
             None => "before it heard the decision",
         };
         let message = format!("whoever asked about the call {id} ({}) was gone {then}", call.tool);
-        vec![Told::Warning { code: ABANDONED, message }]
+        vec![Told::Warning { code: Warning::Abandoned, message }]
     }
 
     /// Deny every call that waits.
@@ -186,7 +186,7 @@ impl Embedder {
                 let _ = waiting.answer.send(decision(id, &Word::Deny(why.into()), Some("adapter")));
             }
             let message = format!("the call {id} ({}) waited for a decision, and was denied: {why}", call.tool);
-            told.push(Told::Warning { code: ABANDONED, message });
+            told.push(Told::Warning { code: Warning::Abandoned, message });
         }
         told
     }
@@ -307,9 +307,6 @@ const REPEATED: &str = "it was put to the embedder before, and no decision is us
 
 /// Why one is denied that was put to it before in another form.
 const MUTATED: &str = "REQUEST_MUTATED: a call of this id was put to the embedder before, with another tool or input";
-
-/// The warning that a call waits in vain.
-const ABANDONED: &str = "PENDING_CALL_ABANDONED";
 
 /// Whether a denial is of a call whose id was put to the embedder before, so that it is not what was
 /// decided about that one.
@@ -445,7 +442,7 @@ mod tests {
         assert!(matches!(last, Told::Answered { outcome: Ok(()), .. }), "{last:?}");
         for (warning, call) in warnings.iter().zip(&calls) {
             assert!(
-                matches!(warning, Told::Warning { code: ABANDONED, message }
+                matches!(warning, Told::Warning { code: Warning::Abandoned, message }
                 if message.starts_with(&format!("the call {call} (Bash) waited"))),
                 "{warning:?}"
             );

@@ -28,6 +28,13 @@ pub enum Event {
         /// The vendor's id of the model call it came from.
         request: Option<String>,
     },
+    /// `thinking.estimate`
+    Estimate {
+        /// Tokens that were thought in this model call so far.
+        tokens: u64,
+        /// How many of them are new.
+        delta: Option<u64>,
+    },
     /// `tool.requested`
     Requested {
         /// The vendor's id of the call, the one that the hook saw where `hooked` says so.
@@ -54,10 +61,19 @@ pub enum Event {
         /// The vendor's own record of it.
         record: Option<Box<Value>>,
     },
+    /// The model was given the output of a call, or of a script that made calls.
+    Output {
+        /// The vendor's id of it.
+        call_id: String,
+        /// The words; whether it failed they say to the model alone.
+        content: String,
+    },
     /// A model call was made.
     ModelCall {
         /// The vendor's id of it.
         request: String,
+        /// The model, where the vendor says so for each.
+        model: Option<String>,
         /// What it used, where the vendor says so for each.
         figures: Option<Figures>,
     },
@@ -71,7 +87,7 @@ pub enum Event {
     /// `warning`
     Notice {
         /// What kind.
-        code: &'static str,
+        code: Warning,
         /// The words.
         text: String,
     },
@@ -111,6 +127,63 @@ pub enum Event {
         /// And its subtype.
         subtype: Option<String>,
     },
+}
+
+/// What a warning is about. The words never change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Warning {
+    /// No frame is in force.
+    NoFrame,
+    /// The vendor's release is newer than the one that was measured.
+    OffPin,
+    /// The vendor's service failed, and the vendor tries again.
+    Retry,
+    /// Something else that the vendor says.
+    Notice,
+    /// A hook did not do its work, as the vendor has it.
+    HookFailed,
+    /// A hook refused something that is no call.
+    HookRefused,
+    /// A call that waited was denied because nobody could decide it any more.
+    Abandoned,
+    /// A call came again with another tool or input.
+    Mutated,
+    /// A call ran without the decision that it must have had.
+    Gap,
+    /// The vendor ended without saying how the turn went.
+    NoTerminalRecord,
+}
+
+impl Warning {
+    /// All of them.
+    pub const ALL: [Warning; 10] = [
+        Warning::NoFrame,
+        Warning::OffPin,
+        Warning::Retry,
+        Warning::Notice,
+        Warning::HookFailed,
+        Warning::HookRefused,
+        Warning::Abandoned,
+        Warning::Mutated,
+        Warning::Gap,
+        Warning::NoTerminalRecord,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Warning::NoFrame => "NO_FRAME_IN_FORCE",
+            Warning::OffPin => "VERSION_OFF_PIN",
+            Warning::Retry => "VENDOR_API_RETRY",
+            Warning::Notice => "VENDOR_NOTICE",
+            Warning::HookFailed => "hook-failed",
+            Warning::HookRefused => "hook-refused",
+            Warning::Abandoned => "PENDING_CALL_ABANDONED",
+            Warning::Mutated => "REQUEST_MUTATED",
+            Warning::Gap => "COVERAGE_GAP",
+            Warning::NoTerminalRecord => "NO_TERMINAL_RECORD",
+        }
+    }
 }
 
 /// What a turn used. What is not known is `None`, never 0.

@@ -1,7 +1,7 @@
 //! A file that others append lines to, read as it grows.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where in a file the reading stands.
 #[derive(Debug)]
@@ -16,6 +16,11 @@ impl Follow {
     /// Read this file from this byte on.
     pub fn new(path: PathBuf, at: u64) -> Follow {
         Follow { path, at, rest: Vec::new() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The lines that are new and whole, without their line feeds. A file that is not there has none.

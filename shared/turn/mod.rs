@@ -31,7 +31,7 @@ pub use course::Course;
 pub use descendants::{adopt, end_all};
 pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
-pub use event::{Event, Figures};
+pub use event::{Event, Figures, Warning};
 pub use handoff::{Owed, Promise};
 pub use launch::{Credentials, Launch, Order, imposed, launch, unavailable};
 pub use lines::{About, End, Events, Item, Lines, Stream};

@@ -154,9 +154,10 @@ pub struct Turn {
     last_text: String,
     last_notice: Option<String>,
     denials: Vec<(String, String, serde_json::Value)>,
-    stopped_in_call: Option<bool>,
     terminal: Option<Terminal>,
     blocked_prompt: Option<String>,
+    /// Where it was stopped from outside: whether a call was under way.
+    stopped_in_call: Option<bool>,
 }
 
 impl Turn {
@@ -182,6 +183,8 @@ impl Turn {
                     call.by_hook = failed && content.starts_with("PreToolUse:");
                 }
             }
+            // one that is under way is ended with the turn, and its call does not run
+            Event::HookFailed { .. } if self.is_stopping() => {}
             Event::HookFailed { hook, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: hook, why });
             }
@@ -189,13 +192,23 @@ impl Turn {
                 self.terminal = Some(Terminal { failed, error, truncated, blocked, facts: *facts });
                 (self.answer, self.denials, self.figures) = (answer, denials, figures);
             }
-            Event::Thinking { .. } | Event::RateLimit { .. } | Event::Opaque { .. } => {}
+            Event::Thinking { .. }
+            | Event::Estimate { .. }
+            | Event::RateLimit { .. }
+            | Event::Output { .. }
+            | Event::Opaque { .. } => {}
         }
     }
 
-    /// The turn is about to be stopped, while a call waits to be decided or not.
+    /// The turn is about to be stopped, while a call waits to be decided or not. What the vendor says
+    /// of a call from here on says nothing about how the call was when it came to that.
     pub fn stopping(&mut self, waits: bool) {
         self.stopped_in_call.get_or_insert(waits || self.calls.iter().any(|call| !call.over));
+    }
+
+    /// Whether it is being stopped from outside.
+    pub fn is_stopping(&self) -> bool {
+        self.stopped_in_call.is_some()
     }
 
     /// What the vendor's record lists as refused by its own permissions: id, tool, input. A call that

@@ -99,6 +99,7 @@ fn a_socket_that_cannot_be_named_is_refused_with_what_to_do() {
     let long = room.path("tmp").join("x".repeat(100));
     std::fs::create_dir(&long).unwrap();
     let output = room.governed("claude", &["--decisions", "ask"]).env("TMPDIR", &long).output().unwrap();
-    Ended::of(output).refused("; name a folder with a shorter path by TMPDIR");
+    Ended::of(output)
+        .refused(" bytes are too long for the path of a socket; set TMPDIR, or XDG_RUNTIME_DIR, to a shorter one");
     assert!(!room.path("started").exists() && std::fs::read_dir(&long).unwrap().next().is_none());
 }

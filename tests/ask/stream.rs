@@ -30,7 +30,10 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
             "claude" => {
                 "say '{\"type\":\"assistant\",\"message\":{\"id\":\"m0\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"}]}}'"
             }
-            _ => "say '{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"reasoning\",\"text\":\"hm\"}}'",
+            _ => {
+                "item '{\"type\":\"Reasoning\",\"id\":\"r\",\"summary_text\":[\"hm\"]}'; \
+                 say '{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"reasoning\",\"text\":\"hm\"}}'"
+            }
         };
         both(
             &room,
@@ -55,10 +58,8 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
         assert_eq!(records[over("c1").unwrap()]["status"], "ok");
         assert_eq!(records[used("c1").unwrap()]["input"], json!({"command": "x"}));
         assert!(used("c2").is_some());
-        if kind == "claude" {
-            assert_eq!(records[over("c2").unwrap()]["status"], "failed");
-            assert_eq!(records[over("c2").unwrap()]["error"], "blocked");
-        }
+        assert_eq!(records[over("c2").unwrap()]["status"], "failed");
+        assert!(records[over("c2").unwrap()]["error"].as_str().unwrap().contains("blocked"));
         let n = records.len();
         assert_eq!(records[n - 2], json!({"type": "assistant", "text": "fine"}));
         let last = &records[n - 1];

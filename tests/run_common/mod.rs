@@ -58,11 +58,14 @@ ran() { printf '%s\n' '{"type":"event_msg","payload":{"type":"item_completed","i
 begin() { say '{"type":"thread.started","thread_id":"t1"}'; say '{"type":"turn.started"}'; }
 call() {
   hook PreToolUse "$2" "$1" "$3"
-  [ $code = 0 ] || return
+  [ $code = 0 ] || { told "$1" 'Command blocked by PreToolUse hook: no'; return; }
   say '{"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"x","aggregated_output":"","exit_code":0,"status":"completed"}}'
   ran "$1" "$4"
 }
+told() { printf '%s\n' '{"type":"response_item","payload":{"type":"function_call_output","call_id":"'"$1"'","output":"'"$2"'"}}' >> "$rollout"; }
+item() { printf '%s\n' '{"type":"event_msg","payload":{"type":"item_completed","item":'"$1"'}}' >> "$rollout"; }
 answer() {
+  item '{"type":"AgentMessage","id":"m9","content":[{"type":"Text","text":"'"$1"'"}]}'
   say '{"type":"item.completed","item":{"id":"item_9","type":"agent_message","text":"'"$1"'"}}'
   say '{"type":"turn.completed","usage":{"input_tokens":7,"cached_input_tokens":1,"output_tokens":3,"reasoning_output_tokens":2}}'
 }

@@ -53,11 +53,13 @@ pub enum Knock {
 /// # Errors
 /// Why nobody could be heard there.
 pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static) -> Result<(), String> {
-    let listener = UnixListener::bind(path).map_err(|error| {
-        // a name of a socket has about a hundred bytes
-        let too_long = error.kind() == std::io::ErrorKind::InvalidInput;
-        let then = if too_long { "; name a folder with a shorter path by TMPDIR" } else { "" };
-        format!("{}: {}{then}", path.display(), words(error))
+    let listener = UnixListener::bind(path).map_err(|error| match path.as_os_str().len() {
+        // the system's own limit for the path of a socket, 108 bytes on Linux and 104 elsewhere
+        long @ 104.. => format!(
+            "{}: {long} bytes are too long for the path of a socket; set TMPDIR, or XDG_RUNTIME_DIR, to a shorter one",
+            path.display()
+        ),
+        _ => format!("{}: {}", path.display(), words(error)),
     })?;
     std::thread::spawn(move || {
         let silent = Silent::default();

@@ -115,7 +115,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         .telling(lines(options, &order, &run, version, &before))
         .asking(embedder);
     for (code, message) in &before.warnings {
-        course.warn(code, message);
+        course.warn(*code, message);
     }
     if options.asking.is_some() {
         let room_for_more = room_for_more.clone();

@@ -9,7 +9,7 @@ use crate::decide::clipped;
 use crate::frame::shown;
 use crate::host::{Outlet, tell_if_read};
 use crate::line::event::Process;
-use crate::turn::{self, About, Code, Event, Events, Item, Lines as _, Order, Outcome, Turn, Version};
+use crate::turn::{self, About, Code, Event, Events, Item, Lines as _, Order, Outcome, Turn, Version, Warning};
 
 /// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
 /// than what was measured, what the isolation leaves out.
@@ -17,15 +17,15 @@ pub fn before(options: &Options, order: &Order, version: Version) -> Before {
     let mut warnings = Vec::new();
     if order.frame.is_none() {
         let message = "nothing is denied and nothing granted; the vendor's own rules decide";
-        warnings.push(("NO_FRAME_IN_FORCE", message.to_string()));
+        warnings.push((Warning::NoFrame, message.to_string()));
     }
     if let Some(measured) = options.kind.measured().filter(|measured| version > *measured) {
         let word = options.kind.word();
         let message = format!("{word} is {version}; what is known of it was measured on {measured}");
-        warnings.push(("VERSION_OFF_PIN", message));
+        warnings.push((Warning::OffPin, message));
     }
     for (code, message) in &warnings {
-        complain(PROGRAM, &format!("{code}: {message}"));
+        complain(PROGRAM, &format!("{}: {message}", code.word()));
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let dropped = turn::dropped(options.kind, &order.cwd, home.as_deref(), order.instructions.is_some());
@@ -39,7 +39,7 @@ pub fn before(options: &Options, order: &Order, version: Version) -> Before {
 /// What is known before a turn.
 pub struct Before {
     /// Codes and words.
-    pub warnings: Vec<(&'static str, String)>,
+    pub warnings: Vec<(Warning, String)>,
     /// Files that the isolation leaves out.
     pub left_out: Vec<String>,
 }
@@ -113,7 +113,12 @@ impl Transcript {
             Event::Notice { text, .. } | Event::Unauthorized { text } => {
                 format!("notice: {}", clipped(&shown(text), 300))
             }
-            Event::Ended { .. } | Event::ModelCall { .. } | Event::RateLimit { .. } | Event::Opaque { .. } => return,
+            Event::Ended { .. }
+            | Event::ModelCall { .. }
+            | Event::Estimate { .. }
+            | Event::Output { .. }
+            | Event::RateLimit { .. }
+            | Event::Opaque { .. } => return,
         };
         self.shown.set(tell_if_read(&format!("{line}\n")));
     }

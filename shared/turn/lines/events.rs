@@ -13,7 +13,7 @@ use crate::line::event::{
     Unavailable, Usage, Withheld,
 };
 use crate::seal::VerifiedFrame;
-use crate::turn::{Figures, Judgement, Stopped};
+use crate::turn::{Figures, Judgement, Stopped, Warning};
 
 /// What a run knows of itself before it begins.
 #[derive(Debug)]
@@ -123,7 +123,9 @@ impl Events {
 
     fn requested(&mut self, at: Option<&str>, call: &Call, waits: Option<u64>, seam: &str) -> String {
         let digest = self.digest();
-        self.agents += u64::from(!call.nested && matches!(call.tool.as_str(), "Agent" | "Task" | "spawn_agent"));
+        // Codex puts the tool's namespace in front of its name
+        let spawns = matches!(call.tool.as_str(), "Agent" | "Task") || call.tool.ends_with("spawn_agent");
+        self.agents += u64::from(!call.nested && spawns);
         self.numbered.line(
             at,
             &Event::ToolRequested(ToolRequested {
@@ -278,8 +280,9 @@ impl Lines for Events {
                 exit_code,
                 outcome_source: source,
             },
-            Item::ModelCall { request, figures } => {
-                Event::Usage { request_id: Some(request), model: None, usage: usage(figures, &Value::Null) }
+            Item::Estimate { tokens, delta } => Event::ThinkingEstimate { estimate: tokens, delta },
+            Item::ModelCall { request, model, figures } => {
+                Event::Usage { request_id: Some(request), model, usage: usage(figures, &Value::Null) }
             }
             Item::RateLimit(info) => {
                 let word = |name| info.get(name).and_then(Value::as_str);
@@ -292,7 +295,7 @@ impl Lines for Events {
                 };
                 Event::RateLimit { info }
             }
-            Item::Warning { code, message } => Event::Warning { code, message },
+            Item::Warning { code, message } => Event::Warning { code: code.word(), message },
             Item::Unauthorized { detail, line } => {
                 Event::AuthExpired { credential_source: self.credentials.as_deref(), detail, source_line: line }
             }
@@ -315,11 +318,11 @@ impl Lines for Events {
         let (turn, facts) = (end.turn, end.turn.facts().unwrap_or(&Value::Null));
         for missing in &turn.unenforced {
             let message = format!("{}: {}", missing.tool, missing.why);
-            out += &self.numbered.line(None, &Event::Warning { code: "COVERAGE_GAP", message: &message });
+            out += &self.numbered.line(None, &Event::Warning { code: Warning::Gap.word(), message: &message });
         }
         if turn.facts().is_none() {
             let message = "the vendor ended without saying how the turn went";
-            out += &self.numbered.line(None, &Event::Warning { code: "NO_TERMINAL_RECORD", message });
+            out += &self.numbered.line(None, &Event::Warning { code: Warning::NoTerminalRecord.word(), message });
         }
         let model = turn.model.as_deref();
         let used = usage(&turn.figures, facts);

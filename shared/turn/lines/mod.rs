@@ -12,7 +12,7 @@ pub use stream::Stream;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Code, Ending, Figures, Judgement, Outcome, Printed, Turn};
+use super::{Code, Ending, Figures, Judgement, Outcome, Printed, Turn, Warning};
 
 /// A call, as far as it is known.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +61,13 @@ pub enum Item<'a> {
         /// The model call.
         request: Option<&'a str>,
     },
+    /// How much it has thought so far, by the vendor's estimate.
+    Estimate {
+        /// Tokens.
+        tokens: u64,
+        /// How many of them are new.
+        delta: Option<u64>,
+    },
     /// A call is asked for.
     Requested {
         /// The call.
@@ -83,8 +90,8 @@ pub enum Item<'a> {
     Result {
         /// The call.
         call: &'a Call,
-        /// Whether the vendor calls it a failure.
-        failed: bool,
+        /// Whether the vendor calls it a failure, where it says.
+        failed: Option<bool>,
         /// What the model was told.
         content: &'a str,
         /// The exit code of a command.
@@ -98,6 +105,8 @@ pub enum Item<'a> {
     ModelCall {
         /// The vendor's id of it.
         request: &'a str,
+        /// The model.
+        model: Option<&'a str>,
         /// What it used.
         figures: &'a Figures,
     },
@@ -106,7 +115,7 @@ pub enum Item<'a> {
     /// A warning.
     Warning {
         /// What kind.
-        code: &'a str,
+        code: Warning,
         /// What.
         message: &'a str,
     },

@@ -114,9 +114,13 @@ impl Lines for Stream {
             Item::Result { call, failed, content, .. } => line(&Record::ToolResult {
                 id: &call.id,
                 tool: &call.tool,
-                status: if failed { "failed" } else { "ok" },
-                output: (!failed).then_some(content),
-                error: failed.then_some(content),
+                status: match failed {
+                    Some(true) => "failed",
+                    Some(false) => "ok",
+                    None => "unknown",
+                },
+                output: (failed != Some(true)).then_some(content),
+                error: (failed == Some(true)).then_some(content),
             }),
             _ => String::new(),
         }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{count, facts, list, owned, text};
-use crate::turn::{Event, Figures};
+use crate::turn::{Event, Figures, Warning};
 
 /// How the result of a call begins that failed before it came to a hook or to running.
 const NEVER_RAN: &str = "<tool_use_error>";
@@ -32,9 +32,13 @@ impl Claude {
                 hook: "a hook".into(),
                 why: text(record, "/content").unwrap_or("it gave no verdict").into(),
             }],
-            ("system", "hook_response") => hook(record).into_iter().collect(),
             // what came of it is told in its response; some start before the session is told of
             ("system", "hook_started") => Vec::new(),
+            ("system", "thinking_tokens") => count(record, "/estimated_tokens")
+                .map(|tokens| Event::Estimate { tokens, delta: count(record, "/estimated_tokens_delta") })
+                .into_iter()
+                .collect(),
+            ("system", "hook_response") => hook(record).into_iter().collect(),
             ("assistant", _) => self.assistant(record),
             ("user", _) => list(record, "/message/content").iter().filter_map(|block| result(record, block)).collect(),
             ("result", subtype) => vec![ended(record, subtype)],
@@ -42,7 +46,7 @@ impl Claude {
             ("system", "api_retry") if count(record, "/error_status") == Some(401) => {
                 vec![Event::Unauthorized { text: retry(record) }]
             }
-            ("system", "api_retry") => vec![Event::Notice { code: "VENDOR_API_RETRY", text: retry(record) }],
+            ("system", "api_retry") => vec![Event::Notice { code: Warning::Retry, text: retry(record) }],
             ("rate_limit_event", _) => vec![Event::RateLimit { info: facts(record, &LIMIT) }],
             (kind, subtype) => vec![Event::Opaque {
                 kind: kind.into(),
@@ -59,7 +63,16 @@ impl Claude {
             && !nested
             && self.requests.insert(request.clone())
         {
-            events.push(Event::ModelCall { request: request.clone(), figures: None });
+            // the record is of a message that has only begun: its output is not counted yet
+            let used = |name| count(record, &format!("/message/usage/{name}"));
+            let figures = Figures {
+                input: used("input_tokens"),
+                cached: used("cache_read_input_tokens"),
+                created: used("cache_creation_input_tokens"),
+                ..Figures::default()
+            };
+            let figures = Some(figures).filter(|figures| *figures != Figures::default());
+            events.push(Event::ModelCall { request: request.clone(), model: owned(record, "/message/model"), figures });
         }
         for block in list(record, "/message/content") {
             match text(block, "/type") {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{figures, owned, text};
-use crate::turn::{Event, Figures};
+use crate::turn::{Event, Figures, Warning};
 
 /// What the vendor says of a call that needed an approval which nobody could give.
 const NOT_APPROVED: &str = "requires approval, but approval policy is never";
@@ -40,8 +40,10 @@ impl Codex {
             "turn.failed" => vec![self.failed(text(record, "/error/message"))],
             // said before the terminal record, and again in it
             "error" => {
-                self.errors.extend(owned(record, "/message"));
-                Vec::new()
+                let words = owned(record, "/message");
+                self.errors.extend(words.clone());
+                let refused = words.filter(|words| status(words) == Some(401));
+                refused.map(|text| Event::Unauthorized { text }).into_iter().collect()
             }
             kind => vec![Event::Opaque { kind: kind.into(), subtype: None }],
         }
@@ -50,6 +52,7 @@ impl Codex {
     fn failed(&mut self, message: Option<&str>) -> Event {
         let error = message.map(String::from).or_else(|| self.errors.last().cloned());
         let error = error.unwrap_or_else(|| "the turn failed without a word".into());
+        let facts = Box::new(json!({"subtype": "turn.failed", "api_error_status": status(&error)}));
         Event::Ended {
             failed: true,
             answer: None,
@@ -58,7 +61,7 @@ impl Codex {
             blocked: false,
             denials: Vec::new(),
             figures: Figures::default(),
-            facts: Box::new(json!({"subtype": "turn.failed"})),
+            facts,
         }
     }
 
@@ -66,20 +69,17 @@ impl Codex {
         match text(record, "/item/type").unwrap_or_default() {
             "agent_message" => {
                 self.messages += 1;
-                vec![Event::Text {
-                    text: text(record, "/item/text").unwrap_or_default().into(),
-                    request: owned(record, "/item/id"),
-                }]
+                vec![Event::Text { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
             }
-            "reasoning" => vec![Event::Thinking {
-                text: text(record, "/item/text").unwrap_or_default().into(),
-                request: owned(record, "/item/id"),
-            }],
+            // an item has an id of its own, and none of the model call that it came from
+            "reasoning" => {
+                vec![Event::Thinking { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
+            }
             "error" => {
                 let words = text(record, "/item/message").unwrap_or_default();
                 vec![match words.contains("failed to parse hooks config") {
                     true => Event::HookFailed { hook: "the hooks".into(), why: words.into() },
-                    false => Event::Notice { code: "VENDOR_NOTICE", text: words.into() },
+                    false => Event::Notice { code: Warning::Notice, text: words.into() },
                 }]
             }
             _ => {
@@ -94,6 +94,12 @@ impl Codex {
             }
         }
     }
+}
+
+/// The status of the model's service that an error names.
+fn status(error: &str) -> Option<u16> {
+    let (_, rest) = error.split_once("unexpected status ")?;
+    rest.split(' ').next()?.parse().ok()
 }
 
 /// The call that an item is, by the name its tool has for the hook.

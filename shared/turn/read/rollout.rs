@@ -3,9 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{figures, owned, text};
+use super::{figures, list, owned, text};
 use crate::turn::Event;
 use crate::vendor::{Vendor as _, codex::Codex};
 
@@ -96,34 +96,98 @@ pub fn read(path: &Path, into: &mut Rollout) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The session's own file, once it is there.
-pub fn file(home: &Path, session: &str) -> Option<PathBuf> {
-    let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(session));
-    walk(home).into_iter().find(named)
+/// The file whose name has this id, a session's or a sub-agent's, once it is there. The newest folders
+/// are looked into first: a person's hold thousands of files.
+pub fn file(home: &Path, id: &str) -> Option<PathBuf> {
+    let mut left = vec![home.join("sessions")];
+    while let Some(path) = left.pop() {
+        let Ok(entries) = std::fs::read_dir(&path) else { continue };
+        let mut below: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let named = |path: &&PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.contains(id) && name.ends_with(".jsonl"))
+        };
+        if let Some(found) = below.iter().find(named) {
+            return Some(found.clone());
+        }
+        below.retain(|path| path.extension().is_none());
+        below.sort();
+        left.extend(below);
+    }
+    None
 }
 
-/// What a line tells of calls and of model calls, by the ids that the hook saw, and the vendor's own
-/// time of it.
+/// What a line tells of what the model says, of calls, by the ids that the hook saw, and of model calls,
+/// and the vendor's own time of it.
 pub fn line(line: &[u8]) -> (Option<String>, Vec<Event>) {
     let record: Value = serde_json::from_slice(line).unwrap_or_default();
     let word = |at| text(&record, at).unwrap_or_default();
     let event = match (word("/type"), word("/payload/type")) {
-        ("token_usage_record", _) => owned(&record, "/payload/response_id")
-            .map(|request| Event::ModelCall { request, figures: Some(figures(&record, "/payload/usage")) }),
-        (_, "item_completed") => result(&record),
-        (_, "function_call_output" | "custom_tool_call_output") if blocked(&record) > 0 => {
-            owned(&record, "/payload/call_id").map(|call_id| Event::Result {
-                call_id,
-                failed: true,
-                content: word("/payload/output").into(),
-                ran: false,
-                exit_code: None,
-                record: None,
-            })
+        ("token_usage_record", _) => owned(&record, "/payload/response_id").map(|request| Event::ModelCall {
+            request,
+            model: None,
+            figures: Some(figures(&record, "/payload/usage")),
+        }),
+        (_, "item_completed") => said(&record).or_else(|| result(&record)),
+        (_, "function_call_output") if blocked(&record) > 0 => denied(&record),
+        (_, "custom_tool_call_output") if blocked(&record) > 0 && !is_script(&record) => denied(&record),
+        (_, "function_call_output" | "custom_tool_call_output") => {
+            owned(&record, "/payload/call_id").map(|call_id| Event::Output { call_id, content: output(&record) })
         }
+        (_, "token_count") => return (owned(&record, "/timestamp"), limits(&record)),
         _ => None,
     };
     (owned(&record, "/timestamp"), event.into_iter().collect())
+}
+
+/// What the model says or thinks. Here it stands in one row with its calls.
+fn said(record: &Value) -> Option<Event> {
+    match text(record, "/payload/item/type")? {
+        "AgentMessage" => {
+            let parts = list(record, "/payload/item/content").iter().filter_map(|part| text(part, "/text"));
+            Some(Event::Text { text: parts.collect(), request: None })
+        }
+        "Reasoning" => {
+            let parts = list(record, "/payload/item/summary_text").iter().filter_map(Value::as_str);
+            Some(Event::Thinking { text: parts.collect::<Vec<_>>().join("\n\n"), request: None })
+        }
+        _ => None,
+    }
+}
+
+/// What the model was told of a call.
+fn output(record: &Value) -> String {
+    owned(record, "/payload/output").unwrap_or_else(|| words(record, "/payload/output"))
+}
+
+/// The same of one that a hook blocked.
+fn denied(record: &Value) -> Option<Event> {
+    let (call_id, failed, ran) = (owned(record, "/payload/call_id")?, true, false);
+    Some(Event::Result { call_id, failed, content: output(record), ran, exit_code: None, record: None })
+}
+
+/// Whether it is the output of a script of several calls, each with an id of its own.
+fn is_script(record: &Value) -> bool {
+    list(record, "/payload/output")
+        .iter()
+        .filter_map(|part| text(part, "/text"))
+        .any(|text| text.starts_with("Script "))
+}
+
+/// The words of a list of parts.
+fn words(record: &Value, at: &str) -> String {
+    list(record, at).iter().filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n")
+}
+
+/// What is left of the limits that the service has told of.
+fn limits(record: &Value) -> Vec<Event> {
+    let info = |window: &&str| {
+        let at = |name: &str| record.pointer(&format!("/payload/rate_limits/{window}/{name}")).cloned();
+        let used = at("used_percent")?.as_f64()?;
+        let status = record.pointer("/payload/rate_limits/rate_limit_reached_type");
+        Some(json!({"status": status, "window": window, "resets_at": at("resets_at"), "utilization": used / 100.0}))
+    };
+    ["primary", "secondary"].iter().filter_map(info).map(|info| Event::RateLimit { info: Box::new(info) }).collect()
 }
 
 fn result(record: &Value) -> Option<Event> {
@@ -131,10 +195,11 @@ fn result(record: &Value) -> Option<Event> {
     let kind = text(item, "/type").filter(|kind| !NO_CALL.contains(kind))?;
     let status = text(item, "/status");
     let content = ["/aggregated_output", "/stdout", "/error/message", "/query"].iter().find_map(|at| text(item, at));
+    let content = content.map_or_else(|| words(item, "/result/content"), String::from);
     Some(Event::Result {
         call_id: owned(item, "/id")?,
         failed: status.is_some_and(|status| status != "completed"),
-        content: content.unwrap_or_default().into(),
+        content,
         ran: !matches!(status, Some("declined" | "blocked")),
         exit_code: item.get("exit_code").and_then(Value::as_i64),
         record: Some(Box::new(item.clone())),

@@ -35,6 +35,17 @@ enum Body {
     Stream(Stream),
 }
 
+/// How a service behaves, besides what it is scripted to say.
+#[derive(Clone, Default)]
+pub struct Service {
+    /// Sent with every answer.
+    pub headers: Vec<(String, String)>,
+    /// The status of every answer, where it is a refusal.
+    pub refuses: Option<u16>,
+    /// Whether the model thinks before each answer.
+    pub thinks: bool,
+}
+
 /// What the handler gives back.
 pub struct Response {
     status: u16,
@@ -49,6 +60,12 @@ impl Response {
 
     pub fn bytes(status: u16, kind: &str, body: Vec<u8>) -> Response {
         Response { status, headers: vec![("content-type".into(), kind.into())], body: Body::Whole(body) }
+    }
+
+    /// The same with these headers too.
+    pub fn with(mut self, headers: &[(String, String)]) -> Response {
+        self.headers.extend(headers.iter().cloned());
+        self
     }
 
     /// An event stream: the closure writes each event as it comes.

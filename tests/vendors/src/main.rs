@@ -3,6 +3,7 @@
 //! prints it, and is judged by what is on disk afterwards. `tests/vendors/run` builds,
 //! installs the vendors, and starts this.
 
+mod ask;
 mod case;
 mod claude;
 mod codex;

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ impl Scratch {
     /// `built` is where the programs under test are, `below` the folder to work in.
     pub fn new(below: &Path, built: &Path, name: &str, limit: Duration) -> io::Result<Scratch> {
         let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let slug: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(48).collect();
+        let slug: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(24).collect();
         let root = below.join(format!("mh-suite-{}-{number:03}-{slug}", std::process::id()));
         let at = |part: &str| root.join(part);
         let scratch = Scratch {
@@ -121,16 +121,11 @@ impl Scratch {
         command
     }
 
-    /// Runs it to its end, or to the case's deadline. Output goes to files in `logs`, so
-    /// that a grandchild which holds a pipe open holds nobody up.
-    pub fn run(&self, command: &mut Command, label: &str) -> Result<Ended, String> {
-        let number = self.children.fetch_add(1, Ordering::SeqCst);
-        let log = |kind: &str| self.logs.join(format!("{number:02}-{label}.{kind}"));
-        let open = |kind: &str| File::create(log(kind)).map_err(|error| format!("could not open a log: {error}"));
-        command.stdout(open("stdout")?).stderr(open("stderr")?).process_group(0);
-        let mut child = loop {
-            match command.spawn() {
-                Ok(child) => break child,
+    /// Starts it, in a process group of its own.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, String> {
+        loop {
+            match command.process_group(0).spawn() {
+                Ok(child) => return Ok(child),
                 // Another case's child can hold a program open that was just copied, between
                 // its fork and its exec.
                 Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < self.deadline => {
@@ -138,7 +133,29 @@ impl Scratch {
                 }
                 Err(error) => return Err(format!("could not start {}: {error}", command.get_program().display())),
             }
-        };
+        }
+    }
+
+    /// What is left of the case's time.
+    pub fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// The command lines of what was started in this place and still runs.
+    pub fn still_running(&self) -> Vec<String> {
+        let line = |pid: String| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let found = marked(self.root.as_os_str().as_encoded_bytes()).into_iter().map(line);
+        found.filter(|line| !line.is_empty()).map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).collect()
+    }
+
+    /// Runs it to its end, or to the case's deadline. Output goes to files in `logs`, so
+    /// that a grandchild which holds a pipe open holds nobody up.
+    pub fn run(&self, command: &mut Command, label: &str) -> Result<Ended, String> {
+        let number = self.children.fetch_add(1, Ordering::SeqCst);
+        let log = |kind: &str| self.logs.join(format!("{number:02}-{label}.{kind}"));
+        let open = |kind: &str| File::create(log(kind)).map_err(|error| format!("could not open a log: {error}"));
+        command.stdout(open("stdout")?).stderr(open("stderr")?);
+        let mut child = self.spawn(command)?;
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,

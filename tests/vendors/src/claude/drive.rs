@@ -12,6 +12,7 @@ use super::script::{Call, MAIN, Script};
 use crate::case::Seen;
 use crate::entry::{self, Ask};
 use crate::frame::{Frame, Spec};
+use crate::http::Service;
 use crate::scratch::{Ended, Scratch};
 
 /// Where the hook entries stand.
@@ -216,6 +217,18 @@ impl<'a> Run<'a> {
         self.call("Read", json!({"file_path": path.as_ref()}))
     }
 
+    /// One turn of these calls, after a while.
+    pub fn step(mut self, calls: Vec<Call>, delay: Duration) -> Run<'a> {
+        self.script.push(calls, delay);
+        self
+    }
+
+    /// How the model's service behaves besides.
+    pub fn service(mut self, service: Service) -> Run<'a> {
+        self.script.service = service;
+        self
+    }
+
     /// One turn of several calls at once.
     pub fn calls(mut self, calls: Vec<Call>) -> Run<'a> {
         self.script.push(calls, Duration::ZERO);
@@ -329,6 +342,14 @@ impl<'a> Run<'a> {
     pub fn governed(self, spec: &Spec, flags: &[&str]) -> Result<Outcome, String> {
         let scratch = self.scratch;
         let frame = spec.seal(scratch, "frame.json")?;
+        let (mut command, stub) = self.command(&frame, flags)?;
+        let ended = scratch.run(&mut command, "mh-run")?;
+        Ok(Outcome::new(ended, stub.requests(), frame.digest))
+    }
+
+    /// That turn's command, not started yet, and the service that it asks.
+    pub fn command(self, frame: &Frame, flags: &[&str]) -> Result<(Command, Stub), String> {
+        let scratch = self.scratch;
         if !self.settings.is_empty() {
             scratch.write(".claude/settings.json", &Value::Object(self.settings).to_string())?;
         }
@@ -339,8 +360,7 @@ impl<'a> Run<'a> {
         command.arg("--frame").arg(&frame.path).args(flags).current_dir(&self.folder);
         surroundings(&mut command, scratch, &stub);
         command.envs(self.env);
-        let ended = scratch.run(&mut command, "mh-run")?;
-        Ok(Outcome::new(ended, stub.requests(), frame.digest))
+        Ok((command, stub))
     }
 
     /// Runs; the call's effect is that `file` is there, below the project or absolute.

@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::script::{Script, answers};
-use crate::http::{Request, Response, Server};
+use crate::http::{Request, Response, Server, Service};
 
 pub struct Stub {
     pub server: Server,
@@ -44,10 +44,20 @@ fn answer(request: &Request, script: &Script, kept: &Mutex<Vec<Value>>, logs: &s
         kept.len()
     };
     drop(fs::write(logs.join(format!("request-{number:03}.json")), format!("{body:#}")));
-    let (blocks, stop) = blocks(script, &body, number);
+    let Service { headers, refuses, thinks } = &script.service;
+    if let Some(status) = refuses {
+        let error = json!({"type": "error", "error": {"type": "authentication_error", "message": "no such key"}});
+        return Response::bytes(*status, "application/json", error.to_string().into_bytes());
+    }
+    let (mut blocks, stop) = blocks(script, &body, number);
+    if *thinks && body["thinking"]["type"].as_str().is_some_and(|kind| kind != "disabled") {
+        blocks.insert(0, json!({"type": "thinking", "thinking": "Let me see.", "signature": "c2lnbmVk"}));
+    }
     let id = format!("msg_suite{number:05}");
     let model = body["model"].as_str().unwrap_or("stub").to_string();
-    if body["stream"] == json!(true) { stream(id, model, blocks, stop) } else { whole(&id, &model, &blocks, stop) }
+    let response =
+        if body["stream"] == json!(true) { stream(id, model, blocks, stop) } else { whole(&id, &model, &blocks, stop) };
+    response.with(headers)
 }
 
 fn blocks(script: &Script, body: &Value, number: usize) -> (Vec<Value>, &'static str) {
@@ -70,13 +80,14 @@ fn blocks(script: &Script, body: &Value, number: usize) -> (Vec<Value>, &'static
     (calls, "tool_use")
 }
 
-fn usage() -> Value {
-    json!({"input_tokens": 100, "output_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0})
+/// As the service has it: at the start of a streamed message its output is not counted yet.
+fn usage(output: u32) -> Value {
+    json!({"input_tokens": 100, "output_tokens": output, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0})
 }
 
 fn whole(id: &str, model: &str, blocks: &[Value], stop: &str) -> Response {
     Response::json(&json!({"id": id, "type": "message", "role": "assistant", "model": model, "content": blocks,
-                           "stop_reason": stop, "stop_sequence": null, "usage": usage()}))
+                           "stop_reason": stop, "stop_sequence": null, "usage": usage(10)}))
 }
 
 fn stream(id: String, model: String, blocks: Vec<Value>, stop: &'static str) -> Response {
@@ -85,13 +96,17 @@ fn stream(id: String, model: String, blocks: Vec<Value>, stop: &'static str) -> 
             "message_start",
             &json!({"type": "message_start", "message": {
                 "id": id, "type": "message", "role": "assistant", "model": model, "content": [],
-                "stop_reason": null, "stop_sequence": null, "usage": usage()}}),
+                "stop_reason": null, "stop_sequence": null, "usage": usage(1)}}),
         )?;
         for (index, block) in blocks.iter().enumerate() {
             let (empty, delta) = match block["type"].as_str() {
                 Some("text") => {
                     (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": block["text"]}))
                 }
+                Some("thinking") => (
+                    json!({"type": "thinking", "thinking": "", "signature": ""}),
+                    json!({"type": "thinking_delta", "thinking": block["thinking"]}),
+                ),
                 _ => (
                     json!({"type": "tool_use", "id": block["id"], "name": block["name"], "input": {}}),
                     json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}),
@@ -102,6 +117,13 @@ fn stream(id: String, model: String, blocks: Vec<Value>, stop: &'static str) -> 
                 &json!({"type": "content_block_start", "index": index, "content_block": empty}),
             )?;
             out.event("content_block_delta", &json!({"type": "content_block_delta", "index": index, "delta": delta}))?;
+            if block["type"] == "thinking" {
+                let signed = json!({"type": "signature_delta", "signature": block["signature"]});
+                out.event(
+                    "content_block_delta",
+                    &json!({"type": "content_block_delta", "index": index, "delta": signed}),
+                )?;
+            }
             out.event("content_block_stop", &json!({"type": "content_block_stop", "index": index}))?;
         }
         out.event(

@@ -5,19 +5,19 @@ mod around;
 mod audit;
 mod control;
 mod decider;
-mod drive;
+pub mod drive;
 mod faults;
 mod governed;
 mod managed;
 mod mcp;
-mod messages;
+pub mod messages;
 mod modes;
 mod outcome;
 mod permission;
 mod prompt;
 mod protect;
 mod scope;
-mod script;
+pub mod script;
 mod setup;
 mod skills;
 mod tampering;
@@ -25,6 +25,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
+use crate::ask::{self, Side};
 use crate::case::{Case, Seen, Want};
 use drive::Run;
 
@@ -94,5 +95,6 @@ pub fn cases(program: &Path) -> Vec<Case> {
     governed::add(&mut cases);
     managed::add(&mut cases);
     setup::add(&mut cases);
+    cases.all.extend(ask::cases(&Side::Claude(program.into())));
     cases.all
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::http::Service;
+
 /// A word in the prompt of the main conversation, by which it is told from sub-agents
 /// and from the vendor's own helper requests (titles, summaries).
 pub const MAIN: &str = "SUITEMAIN";
@@ -41,6 +43,7 @@ pub struct Turn {
 
 #[derive(Default)]
 pub struct Script {
+    pub service: Service,
     main: Vec<Turn>,
     others: Vec<(String, Vec<Turn>)>,
 }

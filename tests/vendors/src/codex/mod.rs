@@ -1,22 +1,27 @@
 //! Codex: the stub of its model's service, the driver, the cases.
 
 mod appserver;
-mod cases;
+pub mod cases;
 mod launch;
-mod script;
-mod session;
-mod stub;
+pub mod script;
+pub mod session;
+pub mod stub;
 mod terminal;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::ask::{self, Side};
 use crate::case::Case;
 use session::Codex;
 
 pub fn cases(program: &Path) -> Vec<Case> {
     let codex = Codex { program: native(program).unwrap_or_else(|| program.to_path_buf()) };
-    cases::all(&codex)
+    let mut all = cases::all(&codex);
+    for mode in script::Mode::BOTH {
+        all.extend(ask::cases(&Side::Codex(codex.clone(), mode)));
+    }
+    all
 }
 
 /// The program itself. npm's `codex` is a Node script that only finds and starts it, in a

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::http::Service;
+
 /// How the model calls tools. Codex decides it by the model's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
@@ -172,11 +174,18 @@ pub struct Script {
     /// By a word that stands somewhere in a thread's first request: sub-agents, reviews,
     /// a nested session. The first match counts.
     pub others: Vec<(String, Vec<Turn>)>,
+    pub service: Service,
 }
 
 impl Script {
     pub fn turns(main: Vec<Turn>) -> Script {
-        Script { main, others: Vec::new() }
+        Script { main, others: Vec::new(), service: Service::default() }
+    }
+
+    /// How the model's service behaves besides.
+    pub fn service(mut self, service: Service) -> Script {
+        self.service = service;
+        self
     }
 
     /// One call a turn.

@@ -236,6 +236,13 @@ impl<'a> Session<'a> {
     /// The same in a turn that `mh-run` starts under this frame, with these flags. What this
     /// session has in `config.toml` must change nothing, so the stub is named on the command line.
     pub fn governed(&self, frame: &Frame, flags: &[&str]) -> Result<Outcome, String> {
+        let (mut command, stub) = self.governed_command(frame, flags)?;
+        let ended = self.scratch.run(&mut command, "mh-run")?;
+        Ok(Outcome { ended, asked: stub.asked() })
+    }
+
+    /// That turn's command, not started yet, and the service that it asks.
+    pub fn governed_command(&self, frame: &Frame, flags: &[&str]) -> Result<(Command, Stub), String> {
         let stub = self.prepare()?;
         let mut command = self.scratch.command(self.scratch.program("mh-run"));
         command.env("CODEX_HOME", &self.scratch.config).env("STUB_KEY", "none");
@@ -247,8 +254,7 @@ impl<'a> Session<'a> {
             stub.url()
         );
         command.args(["--", "-c", "model_provider=\"stub\"", "-c", &provider]);
-        let ended = self.scratch.run(&mut command, "mh-run")?;
-        Ok(Outcome { ended, asked: stub.asked() })
+        Ok((command, stub))
     }
 
     pub fn run(&self) -> Result<Outcome, String> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use super::script::Script;
-use crate::http::{Request, Response, Server};
+use crate::http::{Request, Response, Server, Service};
 
 /// One request for the model, and whose it was.
 #[derive(Clone)]
@@ -91,14 +91,25 @@ fn respond(request: &Request, script: &Script, state: &Mutex<State>) -> Response
         "main" => Some(&script.main),
         marker => script.others.iter().find(|(name, _)| name == marker).map(|(_, turns)| turns),
     };
+    let Service { headers, refuses, thinks } = &script.service;
+    if let Some(status) = refuses {
+        let error =
+            json!({"error": {"message": "no such key", "type": "invalid_request_error", "code": "invalid_api_key"}});
+        return Response::bytes(*status, "application/json", error.to_string().into_bytes());
+    }
     let outputs = outputs(&body);
-    let items: Vec<Value> = match turns.and_then(|turns| turns.get(turn)) {
+    let mut items: Vec<Value> = match turns.and_then(|turns| turns.get(turn)) {
         Some(said) => {
             said.iter().enumerate().map(|(index, say)| say.item(&format!("call-{number}-{index}"), &outputs)).collect()
         }
         None => vec![super::script::Say::Message("done".into()).item(&format!("end-{number}"), "")],
     };
-    stream(number, items)
+    if *thinks {
+        let thought = json!({"type": "reasoning", "id": format!("thought-{number}"), "encrypted_content": null,
+                             "summary": [{"type": "summary_text", "text": "Let me see."}]});
+        items.insert(0, thought);
+    }
+    stream(number, items).with(headers)
 }
 
 fn part_of(script: &Script, body: &Value, first: bool) -> String {

@@ -50,6 +50,12 @@ const GENERATIONS: [Generation; 2] = [
     Generation { name: "agents v1", mode: Mode::Direct, spawn: spawn_first, wait: wait_first },
 ];
 
+/// What starts an agent with this message, and what waits for it.
+pub fn one(mode: Mode, message: &str) -> [Say; 2] {
+    let own = GENERATIONS.iter().find(|generation| generation.mode == mode);
+    own.map_or_else(|| [spawn("child", message), wait()], |own| [(own.spawn)(message), (own.wait)()])
+}
+
 pub fn list(list: &mut List) {
     for Generation { name, mode, spawn, wait } in GENERATIONS {
         let child = move |turns: Vec<Turn>| {

@@ -1,6 +1,6 @@
 //! The cases, by what they ask.
 
-mod agents;
+pub mod agents;
 mod answers;
 mod around;
 mod decider;
