@@ -272,7 +272,14 @@ mod tests {
             operations: operations.iter().cloned().collect(),
         };
         seal(Frame {
-            operations: [Operation::FileRead, Operation::FileEdit, mcp("a b", "t.u"), mcp("a", "b__t")].into(),
+            operations: [
+                Operation::FileRead,
+                Operation::FileEdit,
+                mcp("a b", "t.u"),
+                mcp("a", "b__t"),
+                mcp("c-d", "e"),
+            ]
+            .into(),
             scope: vec![rule("src/*", &[Operation::FileRead, Operation::FileEdit]), rule("**", &[Operation::FileRead])],
             ..Frame::default()
         })
@@ -332,6 +339,10 @@ mod tests {
         assert_eq!(needs([one]), Some("Tool needs mcp.call a_b/t_v, which is not admitted".into()));
         assert_eq!(needs([mcp("mcp__a b__t.u", Half::Own)]), None);
         assert!(needs([mcp("mcp__a_b__t_u", Half::Own)]).is_some());
+        assert_eq!(needs([mcp("mcp__c_d__e", Half::Narrow)]), None);
+        assert!(
+            needs([mcp("mcp__c_d__f", Half::Narrow)]).is_some() && needs([mcp("mcp__c_d__e", Half::Wide)]).is_some()
+        );
         // one of the two is admitted
         let why = "Tool can be read as 2 different pairs of mcp server and tool, of which only 1 is admitted: it is \
                    ambiguous, and so not admitted";
