@@ -374,6 +374,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_refused_outside_is_said_in_the_frames_words() {
+        let reason = refused(&frame(), "it cannot be delivered");
+        let digest = frame().digest().short().to_string();
+        assert!(
+            reason.starts_with("it cannot be delivered (step 0, attempt 0, state , workflow ); admitted"),
+            "{reason}"
+        );
+        assert!(reason.ends_with(&format!("; frame {digest}")), "{reason}");
+    }
+
+    #[test]
     fn an_embedder_narrows_or_replaces_and_never_widens() {
         let embedded = |word, policy| embedded(&frame(), word, policy);
         assert_eq!(embedded(Word::Allow, Policy::Frame), Decision::Allow);
