@@ -120,4 +120,19 @@ mod tests {
             assert!(reason.len() <= LIMIT && reason.contains("; admitted here: mcp.call 0/nnn"), "{reason}");
         }
     }
+
+    #[test]
+    fn as_much_is_listed_as_fits_beside_the_longest_way_to_say_how_many_more() {
+        let most = ", and 1000000 more".len();
+        for length in 1..120 {
+            let operations =
+                (0..100).map(|n| Operation::McpCall { server: format!("{n:04}"), tool: "n".repeat(length) });
+            let reason = within(&seal(Frame { operations: operations.collect(), ..Frame::default() }), "no");
+            let name = clipped(&format!("mcp.call 0000/{}", "n".repeat(length)), 120);
+            let listed = reason.matches("mcp.call ").count();
+            let without_more = reason.len() - format!(", and {} more", 100 - listed).len();
+            assert!(without_more + most <= LIMIT, "{length}: {reason}");
+            assert!(without_more + ", ".len() + name.len() + most > LIMIT, "{length}: {reason}");
+        }
+    }
 }
