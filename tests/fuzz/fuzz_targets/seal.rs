@@ -14,6 +14,34 @@ use metaharness::vendor::advice;
 use metaharness_fuzz::frame::canonical;
 use metaharness_fuzz::json::Json;
 
+/// What an escape, an order, a line or a normal form could get wrong.
+const ODD: [char; 24] = [
+    '"',
+    '\\',
+    '/',
+    '\0',
+    '\u{8}',
+    '\t',
+    '\n',
+    '\u{b}',
+    '\u{c}',
+    '\r',
+    '\u{1f}',
+    '\u{7f}',
+    '\u{85}',
+    '\u{2028}',
+    '\u{2029}',
+    '\u{feff}',
+    '\u{e000}',
+    '\u{10000}',
+    '\u{301}',
+    ' ',
+    '-',
+    '|',
+    '*',
+    ':',
+];
+
 /// Makes frames, with strings from the input or, for a frame of the same form, of one letter.
 struct Maker<'a, 'b> {
     from: &'a mut Unstructured<'b>,
@@ -22,7 +50,14 @@ struct Maker<'a, 'b> {
 
 impl Maker<'_, '_> {
     fn text(&mut self) -> Result<String> {
-        let text: String = self.from.arbitrary()?;
+        let character = |maker: &mut Self| {
+            Ok(match maker.from.arbitrary::<u8>()? {
+                byte @ 0..96 => ODD[usize::from(byte) % ODD.len()],
+                byte @ 96..224 => char::from(byte & 0x7f),
+                _ => maker.from.arbitrary()?,
+            })
+        };
+        let text = String::from_iter(self.many(12, character)?);
         Ok(if self.plain { "x".into() } else { text })
     }
 
