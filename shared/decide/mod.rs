@@ -258,3 +258,142 @@ fn out_of_scope(frame: &VerifiedFrame, need: &Need) -> Option<String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Frame, ScopeRule};
+    use crate::seal::seal;
+
+    fn frame() -> VerifiedFrame {
+        let mcp = |server: &str, tool: &str| Operation::McpCall { server: server.into(), tool: tool.into() };
+        let rule = |glob: &str, operations: &[Operation]| ScopeRule {
+            subjects: vec![format!("file:{glob}")],
+            operations: operations.iter().cloned().collect(),
+        };
+        seal(Frame {
+            operations: [
+                Operation::FileRead,
+                Operation::FileEdit,
+                mcp("a b", "t.u"),
+                mcp("a", "b__t"),
+                mcp("c-d", "e"),
+            ]
+            .into(),
+            scope: vec![rule("src/*", &[Operation::FileRead, Operation::FileEdit]), rule("**", &[Operation::FileRead])],
+            ..Frame::default()
+        })
+    }
+
+    fn need(operation: Operation, path: Option<&str>) -> Need {
+        let target = |path: &str| Target {
+            written: path.into(),
+            spelled: Spelled { resolved: vec![path.into()], other: Vec::new() },
+        };
+        Need { wanted: Wanted::Operation(operation), path: path.map(target) }
+    }
+
+    fn mcp(rendered: &str, half: fn(String) -> Half) -> Need {
+        let readings = mcp::splits(rendered)
+            .map(|(server, tool)| Reading { server: half(server.into()), tool: half(tool.into()) })
+            .collect();
+        Need { wanted: Wanted::Mcp { rendered: rendered.into(), readings }, path: None }
+    }
+
+    fn call(asks: Asks) -> Call {
+        Call { tool: "Tool".into(), tampers: None, asks }
+    }
+
+    /// What is said before the words about the step.
+    fn why(call: &Call) -> Option<String> {
+        match decide(&frame(), call, Policy::Frame) {
+            Decision::Deny(reason) => Some(reason.split(" (step 0, ").next().unwrap_or_default().into()),
+            Decision::Allow => None,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn needs(needs: impl Into<Vec<Need>>) -> Option<String> {
+        why(&call(Asks::Needs(needs.into())))
+    }
+
+    #[test]
+    fn a_call_needs_every_operation_and_every_path() {
+        let read = |path| need(Operation::FileRead, path);
+        let edit = |path| need(Operation::FileEdit, path);
+        assert_eq!(needs([read(None)]), None);
+        assert_eq!(needs([edit(Some("src/a")), read(Some("b"))]), None);
+        let refused = Some("Tool needs shell, which is not admitted".into());
+        assert_eq!(needs([read(None), need(Operation::Shell, None)]), refused);
+        let refused = Some("Tool needs file.edit on b, which path rule 2 (file:**) does not admit".into());
+        assert_eq!(needs([edit(Some("src/a")), edit(Some("b"))]), refused);
+        // what is not admitted comes before what is out of scope
+        let refused = Some("Tool needs file.write, which is not admitted".into());
+        assert_eq!(needs([edit(Some("b")), need(Operation::FileWrite, Some("b"))]), refused);
+    }
+
+    #[test]
+    fn a_rendered_name_is_admitted_if_every_way_to_read_it_is() {
+        assert_eq!(needs([mcp("mcp__a_b__t_u", Half::Wide)]), None);
+        let one = mcp("mcp__a_b__t_v", Half::Wide);
+        assert_eq!(needs([one]), Some("Tool needs mcp.call a_b/t_v, which is not admitted".into()));
+        assert_eq!(needs([mcp("mcp__a b__t.u", Half::Own)]), None);
+        assert!(needs([mcp("mcp__a_b__t_u", Half::Own)]).is_some());
+        assert_eq!(needs([mcp("mcp__c_d__e", Half::Narrow)]), None);
+        assert!(
+            needs([mcp("mcp__c_d__f", Half::Narrow)]).is_some() && needs([mcp("mcp__c_d__e", Half::Wide)]).is_some()
+        );
+        // one of the two is admitted
+        let why = "Tool can be read as 2 different pairs of mcp server and tool, of which only 1 is admitted: it is \
+                   ambiguous, and so not admitted";
+        assert_eq!(needs([mcp("mcp__a__b__t", Half::Wide)]).as_deref(), Some(why));
+        let none = mcp("mcp__x__y__z", Half::Wide);
+        assert_eq!(needs([none]), Some("Tool needs mcp.call (mcp__x__y__z), which is not admitted".into()));
+        let unreadable = Need { wanted: Wanted::Mcp { rendered: "mcp__".into(), readings: Vec::new() }, path: None };
+        assert_eq!(needs([unreadable]), Some("Tool needs mcp.call (mcp__), which is not admitted".into()));
+    }
+
+    #[test]
+    fn what_guards_the_step_comes_first_and_the_conversation_is_free() {
+        let tampers = Some(Tampering { path: "/f".into(), what: "the frame in force".into() });
+        let words =
+            "Tool would change /f, which is the frame in force: what guards a step is not changed from inside it";
+        for asks in [Asks::Conversation, Asks::Needs(vec![need(Operation::FileEdit, None)])] {
+            assert_eq!(why(&Call { tampers: tampers.clone(), ..call(asks) }).as_deref(), Some(words));
+        }
+        assert_eq!(why(&call(Asks::Nothing("is odd".into()))).as_deref(), Some("Tool is odd"));
+        for policy in [Policy::Frame, Policy::DenyOnly] {
+            assert_eq!(decide(&frame(), &call(Asks::Conversation), policy), Decision::Abstain);
+            assert_eq!(Policy::from_word(policy.word()), Some(policy));
+        }
+        let admitted = call(Asks::Needs(vec![need(Operation::FileRead, None)]));
+        assert_eq!(decide(&frame(), &admitted, Policy::DenyOnly), Decision::Abstain);
+        let words: Vec<&str> =
+            ["frame", "deny-only", "", "Frame"].into_iter().filter(|word| Policy::from_word(word).is_some()).collect();
+        assert_eq!(words, ["frame", "deny-only"]);
+    }
+
+    #[test]
+    fn what_is_refused_outside_is_said_in_the_frames_words() {
+        let reason = refused(&frame(), "it cannot be delivered");
+        let digest = frame().digest().short().to_string();
+        assert!(
+            reason.starts_with("it cannot be delivered (step 0, attempt 0, state , workflow ); admitted"),
+            "{reason}"
+        );
+        assert!(reason.ends_with(&format!("; frame {digest}")), "{reason}");
+    }
+
+    #[test]
+    fn an_embedder_narrows_or_replaces_and_never_widens() {
+        let embedded = |word, policy| embedded(&frame(), word, policy);
+        assert_eq!(embedded(Word::Allow, Policy::Frame), Decision::Allow);
+        assert_eq!(embedded(Word::Allow, Policy::DenyOnly), Decision::Abstain);
+        for policy in [Policy::Frame, Policy::DenyOnly] {
+            assert_eq!(embedded(Word::Abstain, policy), Decision::Abstain);
+            assert_eq!(embedded(Word::Replace("{}"), policy), Decision::Replace("{}".into()));
+            let Decision::Deny(reason) = embedded(Word::Deny("not now".into()), policy) else { panic!("not denied") };
+            assert!(reason.starts_with("not now (decided by the embedder; frame "), "{reason}");
+        }
+    }
+}

@@ -299,6 +299,10 @@ fn by_event<V: Vendor>(
 /// vendor lets a call run whose hook is late.
 const MOST_PATHS: usize = 2_000;
 
+/// The most bytes that the paths of one call may have together, made absolute: where a path leads
+/// takes time by its length.
+const MOST_BYTES: usize = 512 * 1024;
+
 /// Why the paths of a call are too much to be judged, if they are.
 fn too_much(payload: &Payload<'_>, needs: &[RawNeed]) -> Option<String> {
     let folder = payload.cwd.as_ref().map_or(0, String::len);
@@ -306,7 +310,8 @@ fn too_much(payload: &Payload<'_>, needs: &[RawNeed]) -> Option<String> {
     if paths().any(|path| folder + path.written.len() > LONGEST) {
         return Some(format!("has a path of more than {LONGEST} bytes, so it cannot be told where it leads"));
     }
-    (paths().count() > MOST_PATHS)
+    let bytes: usize = paths().map(|path| folder + path.written.len()).sum();
+    (paths().count() > MOST_PATHS || bytes > MOST_BYTES)
         .then(|| "is about too many files to be judged at once: do it in several calls".into())
 }
 

@@ -88,3 +88,58 @@ fn short(text: &str) -> String {
         None => shown(text),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Frame;
+    use crate::seal::{seal, verify};
+
+    #[test]
+    fn a_refusal_says_its_name_and_why() {
+        let sealed = seal(Frame::default());
+        let (document, digest) = (sealed.document(), sealed.digest().as_str());
+        let other = Digest::of(b"");
+        let tag = |is: &str| format!("`format` is {is}, not \"metaharness.frame/1\"");
+        let blank = " ".repeat(16_777_216 - document.len());
+        assert_eq!(verify((blank.clone() + &document).as_bytes(), None), Ok(sealed.clone()));
+        for (document, pin, name, why) in [
+            (blank + " " + &document, None, "too large", "more than 16777216 bytes".into()),
+            ("[]".into(), None, "not json", "byte 0: a frame is an object, and this is an array".into()),
+            (
+                "{}".into(),
+                None,
+                "untagged",
+                "no `format` key; a frame carries \"format\": \"metaharness.frame/1\"".into(),
+            ),
+            (document.replace(FORMAT, "é"), None, "untagged", tag("\"\\u{e9}\"")),
+            (
+                document.replace(FORMAT, &"é".repeat(129)),
+                None,
+                "untagged",
+                tag(&format!("\"{}…\"", "\\u{e9}".repeat(128))),
+            ),
+            ("{\"format\": 1}".into(), None, "untagged", tag("a number")),
+            (document.replace("null", "1"), None, "misshapen", "byte 96: `entities` is a number, not an object".into()),
+            (document.replace(digest, ""), None, "never sealed", "no digest in it; seal it with mh-frame-seal".into()),
+            (
+                document.replace(digest, "x"),
+                None,
+                "edited",
+                format!(
+                    "it says it is x, but its contents are {digest}: edited after it was sealed; take the sealed one back, \
+                     or seal the change with mh-frame-seal --reseal"
+                ),
+            ),
+            (
+                document.clone(),
+                Some(&other),
+                "pinned",
+                format!("the frame is {digest}, and {other} is asked for: this is another frame"),
+            ),
+        ] {
+            let refusal = verify(document.as_bytes(), pin).unwrap_err();
+            assert_eq!((refusal.name(), refusal.to_string()), (name, why));
+        }
+    }
+}

@@ -169,14 +169,18 @@ fn a_path_longer_than_any_that_is_opened_is_denied_in_no_time() {
 
 #[test]
 fn a_patch_of_more_files_than_can_be_judged_in_time_is_denied() {
-    let patch = |files: usize| {
-        let files: Vec<String> = (0..files).map(|n| format!("*** Add File: d/{n}\n+x\n")).collect();
+    let named = |files: usize, length: usize| {
+        let files: Vec<String> = (0..files).map(|n| format!("*** Add File: d/{n:0length$}\n+x\n")).collect();
         says(CODEX, "apply_patch", json!({ "command": format!("*** Begin Patch\n{}*** End Patch", files.concat()) }))
     };
+    let patch = |files| named(files, 1);
     assert_eq!(patch(2_000), None);
     let why = "apply_patch is about too many files to be judged at once: do it in several calls";
     assert_eq!(patch(2_001).as_deref(), Some(why));
     assert_eq!(patch(500_000).as_deref(), Some(why));
+    // long paths take as long as many
+    assert_eq!(named(100, 4_000), None);
+    assert_eq!(named(1_000, 4_000).as_deref(), Some(why));
 }
 
 #[test]

@@ -193,6 +193,26 @@ fn what_cannot_be_added_to_is_refused_by_its_place() {
         ("hooks = { PreToolUse = [] }\n", "line 1, column 9: `hooks` or `hooks.PreToolUse` is written in one piece"),
         ("[hooks]\nSessionStart = []\n", "line 2, column 16: `hooks` or `hooks.SessionStart` is written in one piece"),
         ("[hooks]\nstate = {}\n", "line 2, column 9: `hooks.state` is written in one piece"),
+        (
+            "a = 1\n[[features]]\n",
+            "line 2, column 1: `features` is a list, which Codex does not take there; write it under [features];",
+        ),
+        (
+            "[a]\n[[hooks]]\n",
+            "line 2, column 1: `hooks` is a list, which Codex does not take there; write it under [hooks];",
+        ),
+        (
+            "[[hooks.state]]\n",
+            "line 1, column 1: `hooks.state` is a list, which Codex does not take there; write it under [hooks.state];",
+        ),
+        (
+            "[[hooks.Stop]]\n[hooks.PreToolUse]\n",
+            "line 2, column 1: `hooks.PreToolUse` is a table, which Codex does not take there; write it under [[hooks.PreToolUse]];",
+        ),
+        (
+            "[hooks]\nPreToolUse.x = 1\n",
+            "line 2, column 1: `hooks.PreToolUse` is a table, which Codex does not take there",
+        ),
         ("a = 1\na = 2\n", "line 2, column 1: duplicate key"),
         ("[features\n", "line 1, column 10: "),
         ("[features]\nhooks = 1\n", "line 2, column 9: this has to be true"),

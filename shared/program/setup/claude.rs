@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::line::{absolute, current, fault, line, new_enough, put};
 use super::{Order, PROGRAM};
 use crate::program::{End, Stop, complain};
-use crate::setup::claude::{blank, taken_out, unreadable, user_folder, with_entries};
+use crate::setup::claude::{blank, only_entries_differ, taken_out, unreadable, user_folder, with_entries};
 use crate::setup::lock::lock;
 use crate::setup::tree;
 use crate::vendor::Vendor as _;
@@ -111,17 +111,7 @@ fn readable(file: &Path, text: Option<&str>) -> Result<(), Stop> {
 
 /// Nothing but our entries may have changed, whatever the file looks like.
 fn nothing_else(file: &Path, old: Option<&str>, new: &str) -> Result<(), Stop> {
-    let rest = |text: &str| match taken_out(text) {
-        Some(text) if !blank(&text) => tree::json(&text).ok(),
-        _ => None,
-    };
-    let before = old.filter(|text| !blank(text)).and_then(rest);
-    let same = match (before, rest(new)) {
-        (Some(before), Some(after)) => before.same(&after),
-        (None, None) => true,
-        _ => false,
-    };
-    match same && unreadable(new).is_none() {
+    match only_entries_differ(old, new) {
         true => Ok(()),
         false => Err(Stop::failed(format!(
             "{}: laid out so that the entries cannot be put in without touching the rest; nothing was changed; add what \

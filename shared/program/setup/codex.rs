@@ -5,9 +5,8 @@ use std::path::Path;
 use super::line::{absolute, current, fault, line, new_enough, put, words};
 use super::{Order, PROGRAM};
 use crate::program::{End, Stop, complain};
-use crate::setup::codex::{home, parse, taken_out, with_entries};
+use crate::setup::codex::{home, only_entries_differ, taken_out, with_entries};
 use crate::setup::lock::lock;
-use crate::setup::tree;
 use crate::vendor::Vendor as _;
 use crate::vendor::codex::{Codex, TRUSTS_FROM, config, managed};
 
@@ -91,13 +90,9 @@ fn remove(file: &Path) -> Result<(String, End), Stop> {
 
 /// Nothing but our entries may have changed, whatever the file looks like.
 fn nothing_else(file: &Path, old: &str, new: &str, key: &str) -> Result<(), Stop> {
-    let rest = |text: &str| {
-        let text = taken_out(text, key).ok()?.unwrap_or_default();
-        parse(&text[tree::bom(&text)..]).ok()
-    };
-    match (rest(old), rest(new)) {
-        (Some(before), Some(after)) if before.root.same(&after.root) => Ok(()),
-        _ => Err(Stop::failed(format!(
+    match only_entries_differ(old, new, key) {
+        true => Ok(()),
+        false => Err(Stop::failed(format!(
             "{}: laid out so that the entries cannot be put in without touching the rest; nothing was changed; add what \
              --print prints by hand",
             file.display()

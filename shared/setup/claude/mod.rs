@@ -6,7 +6,7 @@ mod splice;
 
 pub use fault::{losses, misspelled, unreadable};
 pub use layers::{Layer, Layers, Role, machine, text_of, user_folder};
-pub use splice::{blank, taken_out, with_entries};
+pub use splice::{blank, only_entries_differ, taken_out, with_entries};
 
 use super::terms::{Terms, names, unquoted};
 use super::tree::{self, Node};

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{entries, is_ours, wholly_ours};
+use super::{entries, is_ours, unreadable, wholly_ours};
 use crate::setup::text::{Edits, indent, newline};
 use crate::setup::tree::{self, Node};
 use crate::vendor::Registration;
@@ -110,6 +110,22 @@ pub fn taken_out(text: &str) -> Option<String> {
         ("", "\n" | "\r\n") => None,
         (before, after) => Some(format!("{before}{after}")),
     }
+}
+
+/// Whether these two texts of a settings file differ in our entries alone, and the new one is one
+/// that the vendor loads.
+pub fn only_entries_differ(old: Option<&str>, new: &str) -> bool {
+    let rest = |text: &str| match taken_out(text) {
+        Some(text) if !blank(&text) => tree::json(&text).ok(),
+        _ => None,
+    };
+    let before = old.filter(|text| !blank(text)).and_then(rest);
+    let same = match (before, rest(new)) {
+        (Some(before), Some(after)) => before.same(&after),
+        (None, None) => true,
+        _ => false,
+    };
+    same && unreadable(new).is_none()
 }
 
 /// Whether there is nothing in the file, which is as good as no file.

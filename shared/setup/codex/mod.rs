@@ -7,7 +7,7 @@ mod splice;
 
 pub use layers::{Layer, Layers, Role, features_lost, home, machine};
 pub use read::{Config, parse};
-pub use splice::{taken_out, with_entries};
+pub use splice::{only_entries_differ, taken_out, with_entries};
 
 use super::terms::{Terms, names, unquoted};
 use super::tree::Node;

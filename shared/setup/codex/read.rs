@@ -71,6 +71,15 @@ impl Config {
     }
 }
 
+/// Where a value begins; for one that has no place of its own, the first thing inside it.
+pub fn begin(node: &Node) -> usize {
+    match (node.span.is_empty(), node.items(), node.members()) {
+        (true, [first, ..], _) => begin(first),
+        (true, _, [first, ..]) => first.at,
+        _ => node.span.start,
+    }
+}
+
 /// Where the last thing inside a value ends.
 pub fn end(node: &Node) -> usize {
     let inside = node.items().iter().chain(node.members().iter().map(|member| &member.node));

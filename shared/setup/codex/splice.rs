@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::read::{Config, Form, end, parse};
+use super::read::{Config, Form, begin, end, parse};
 use super::{entries, expected, groups, is_ours, wholly_ours};
 use crate::setup::text::{Edits, line_end, line_start, newline};
 use crate::setup::tree::{Node, Value};
@@ -62,8 +62,24 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// Refuse a list where the vendor takes a table, and a table where it takes a list: what is
+    /// added would make it no TOML, or land in the last of the list.
+    fn fits(&self, path: &[&str], list: bool) -> Result<(), Fault> {
+        let Some(node) = self.config.root.find(path) else { return Ok(()) };
+        let (what, header) = match (&node.value, list) {
+            (Value::Array(_), false) => ("a list", format!("[{}]", path.join("."))),
+            (Value::Object(_), true) => ("a table", format!("[[{}]]", path.join("."))),
+            _ => return Ok(()),
+        };
+        Err((
+            begin(node),
+            format!("`{}` is {what}, which Codex does not take there; write it under {header}", path.join(".")),
+        ))
+    }
+
     fn features(&mut self) -> Result<(), Fault> {
         let path = ["features"];
+        self.fits(&path, false)?;
         let table = self.config.root.find(&path);
         let is = |key: &str, on: bool| table.and_then(|table| table.get(key)).and_then(Node::bool) == Some(on);
         if FEATURES.into_iter().all(|(key, on)| is(key, on)) {
@@ -123,7 +139,9 @@ impl Work<'_> {
     }
 
     fn groups(&mut self, command: &str) -> Result<(), Fault> {
+        self.fits(&["hooks"], false)?;
         for (event, _) in EVENTS {
+            self.fits(&["hooks", event], true)?;
             if let Form::Inline(at) = self.config.form(&["hooks", event]) {
                 let why = format!(
                     "`hooks` or `hooks.{event}` is written in one piece, which nothing can be added to; write it as \
@@ -146,6 +164,7 @@ impl Work<'_> {
     }
 
     fn trust(&mut self, command: &str, file: &str) -> Result<(), Fault> {
+        self.fits(&["hooks", "state"], false)?;
         if let Form::Inline(at) = self.config.form(&["hooks", "state"]) {
             let why = "`hooks.state` is written in one piece, which nothing can be added to; write it as tables under \
                        [hooks.state.\"...\"]";
@@ -224,6 +243,15 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
         }
     }
     Ok((!left.is_empty() || !text.starts_with("[features] # mh-setup")).then_some(left))
+}
+
+/// Whether these two texts of the configuration `file` differ in our entries and their trust alone.
+pub fn only_entries_differ(old: &str, new: &str, file: &str) -> bool {
+    let rest = |text: &str| {
+        let text = taken_out(text, file).ok()?.unwrap_or_default();
+        parse(text.strip_prefix(BOM).unwrap_or(&text)).ok()
+    };
+    matches!((rest(old), rest(new)), (Some(before), Some(after)) if before.root.same(&after.root))
 }
 
 /// The last two parts of a trust's key.

@@ -112,3 +112,72 @@ fn monitor(call: &Payload<'_>) -> RawAsks {
     needs.extend(call.input.has("ws").then(|| RawNeed::of(WebRead)));
     RawAsks::Needs(needs)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vendor::Input;
+
+    /// The operation and the folder that a call is about, or why that cannot be told.
+    fn looks(tool: &str, input: &str) -> Result<String, String> {
+        let call = Payload { input: Input::read(input).unwrap(), ..Payload::default() };
+        match TABLE.asks(&call, tool, "Claude Code") {
+            RawAsks::Needs(needs) => Ok(needs
+                .iter()
+                .map(|need| match &need.path {
+                    Some(path) => format!("{} {:?} {}", need.wanted.words(), path.kind, path.written),
+                    None => need.wanted.words(),
+                })
+                .collect::<Vec<_>>()
+                .join(", ")),
+            RawAsks::Nothing(why) => Err(why),
+            RawAsks::Conversation => Ok("conversation".into()),
+        }
+    }
+
+    #[test]
+    fn a_search_is_about_the_folder_that_it_looks_in() {
+        for (tool, input, wanted) in [
+            ("Glob", r#"{"pattern": "*.rs"}"#, "dir.list Folder ."),
+            ("Glob", r#"{"pattern": "a/b/*.rs", "path": "src"}"#, "dir.list Folder src/a/b/"),
+            ("Glob", r#"{"pattern": "/a/b/c*/**"}"#, "dir.list Folder /a/b/"),
+            ("Glob", r#"{"pattern": "a/b", "path": ""}"#, "dir.list Folder ./a/b"),
+            ("Glob", r#"{"pattern": "a?/b"}"#, "dir.list Folder ."),
+            ("Glob", r#"{"path": "src"}"#, "dir.list Folder src"),
+            ("Grep", r#"{"pattern": "/a/*", "path": "src"}"#, "search Folder src"),
+            ("LS", r#"{"path": "/a"}"#, "dir.list Folder /a"),
+            ("Monitor", r#"{"command": "true"}"#, "shell"),
+            ("Monitor", r#"{"ws": "wss://a"}"#, "shell, web.read"),
+        ] {
+            assert_eq!(looks(tool, input).as_deref(), Ok(wanted), "{tool} {input}");
+        }
+        for (tool, input, wanted) in [
+            ("Glob", r#"{"pattern": "a/*/../b"}"#, "has `..` behind a wildcard, so it cannot be told where it looks"),
+            ("Grep", r#"{"path": 1}"#, "has a `path` that is no string, so it cannot be told where it looks"),
+            (
+                "Read",
+                r#"{"file_path": ""}"#,
+                "has no `file_path` that is a string, so it cannot be told which file it is about",
+            ),
+        ] {
+            assert_eq!(looks(tool, input), Err(wanted.into()), "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn a_tool_is_what_its_class_says_and_the_table_prints_it() {
+        assert_eq!(looks("TaskStop", "{}").as_deref(), Ok("conversation"));
+        assert_eq!(looks("CronCreate", "{}"), Err(format!("{QUEUES}, which no operation admits")));
+        let unknown = "is unknown to the tool table of Claude Code 2.1.332, so nothing says which operation it is";
+        for tool in ["bash", "Bash ", "", "Bas"] {
+            assert_eq!(looks(tool, "{}"), Err(unknown.into()), "{tool}");
+        }
+        let printed = TABLE.print("Claude Code");
+        let lines: Vec<&str> = printed.lines().collect();
+        assert_eq!(lines[0], "tool table of Claude Code 2.1.332");
+        assert_eq!(lines.len(), TABLE.tools.len() + 3);
+        assert!(lines.contains(&"Glob                     needs    dir.list"), "{printed}");
+        assert!(lines.contains(&"TaskStop                 abstain  stops what runs"), "{printed}");
+        assert!(lines.contains(&"any other                deny     unknown to this table"), "{printed}");
+    }
+}

@@ -47,3 +47,65 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
     }
     RawAsks::Needs(needs)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Operation;
+    use crate::vendor::{Input, PathKind};
+
+    /// What a patch asks for, in one line a need, or why nothing admits it.
+    fn asked(patch: &str) -> Result<Vec<String>, String> {
+        let input = serde_json::json!({ "command": patch }).to_string();
+        match asks(&Payload { input: Input::read(&input).unwrap(), ..Payload::default() }) {
+            RawAsks::Needs(needs) => Ok(needs
+                .iter()
+                .map(|need| match &need.path {
+                    Some(path) if path.kind == PathKind::Entry => {
+                        format!("{} entry {}", need.wanted.words(), path.written)
+                    }
+                    Some(path) => format!("{} {}", need.wanted.words(), path.written),
+                    None => need.wanted.words(),
+                })
+                .collect()),
+            RawAsks::Nothing(why) => Err(why),
+            RawAsks::Conversation => Err("conversation".into()),
+        }
+    }
+
+    #[test]
+    fn every_file_of_a_patch_needs_what_is_done_to_it() {
+        let patch = "*** Begin Patch\n*** Add File: a b\n+*** Delete File: no\n*** Update File: c\n*** Move to: d\n@@\n-*** Add File: no\n+x\n\
+                     *** End of File\n *** Delete File: e \n*** Update File: f\n*** End Patch\n";
+        let wanted = ["file.write a b", "file.edit c", "file.write entry c", "file.edit d", "file.write d"];
+        let more = ["file.write entry e", "file.edit f"];
+        assert_eq!(asked(patch).unwrap(), [&wanted[..], &more].concat());
+        // a move of nothing is one all the same
+        assert_eq!(asked("*** Move to: d").unwrap(), ["file.edit d", "file.write d"]);
+        for nothing in ["", "*** Begin Patch\n*** End Patch", "no patch at all"] {
+            assert_eq!(asked(nothing).unwrap(), [Operation::FileEdit.name(), Operation::FileWrite.name()], "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_leaves_a_doubt_is_none() {
+        for header in [
+            "Add File:",
+            "Update File:",
+            "Delete File: ",
+            "Move to:",
+            "Add File:  a",
+            "Delete File:\ta",
+            "Rename File: a",
+            "Begin Patch: a",
+            "End Patch x",
+            "add file: a",
+        ] {
+            let why = asked(&format!("*** Add File: a\n*** {header}")).unwrap_err();
+            assert!(why.contains("of which it is not known what it changes"), "{header}: {why}");
+        }
+        let input = Input::read(r#"{"command": ["*** Add File: a"]}"#).unwrap();
+        let asks = asks(&Payload { input, ..Payload::default() });
+        assert_eq!(asks, RawAsks::Nothing("has no `command` that is a string, so its patch cannot be read".into()));
+    }
+}
