@@ -299,4 +299,7 @@ fn the_exit_code_is_the_runs() {
     let (code, stdout, seen) = Terminal::start(&room, "claude", &["--needs", "steer"]).end();
     assert_eq!((code, stdout.as_str()), (Some(2), ""), "{seen}");
     assert!(seen.contains("UNSUPPORTED_CONTROL"), "{seen}");
+    let (code, stdout, seen) = Terminal::start(&room, "claude", &["--timeout", "0"]).end();
+    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{seen}");
+    assert!(seen.contains("--timeout takes a whole number") && !seen.contains("cut short"), "{seen}");
 }

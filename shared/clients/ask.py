@@ -273,12 +273,15 @@ class Client:
 
     def end(self):
         code = self.run.wait()
+        if code < 0:
+            code = 128 - code  # killed by a signal: shells count it so
+        if self.events == 0:
+            return code  # refused before it began, and its own words say why
         if self.closed is None or self.closed["events"] != self.events - 1:
             self.say("the run was cut short: its last lines are missing\n")
             return code or 1
         self.say(f"the turn is over: {self.closed['reason']}\n")
-        # one that was killed has no code of its own; shells count these so
-        return code if code >= 0 else 128 - code
+        return code
 
 
 def main():
