@@ -127,6 +127,12 @@ fn scenes() -> Vec<Scene> {
         ("claude", SHELL, &[], "begin; use c1 Bash '{}'; sleep 1; kill -s TERM $PPID; exec sleep 600".into()),
         ("codex", SHELL, &[], CODEX.into()),
         ("codex", SHELL, &[], "begin; ran x1 WebSearch ''; answer fine".into()),
+        (
+            "codex",
+            ALL,
+            &[],
+            "begin; hook PreToolUse view_image x1 '{\"path\":\"/a\"}'; told x1 seen; answer fine".into(),
+        ),
     ]
 }
 
