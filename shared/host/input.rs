@@ -3,15 +3,20 @@
 //! It is read whatever the answer will be: a hook that stops reading breaks the vendor's pipe, and
 //! Codex lets the call run then. It may be a pipe or a socket, blocking or not, slow or endless.
 
+use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use super::file::words;
+use super::signals;
 
 /// The largest payload that is kept, in bytes.
 pub const MAX_PAYLOAD: usize = 64 * 1024 * 1024;
+
+/// When a vendor has given its payload, or nobody of that kind is there.
+const SOON: Duration = Duration::from_secs(1);
 
 /// What came in.
 #[derive(Debug, Default)]
@@ -80,10 +85,24 @@ fn keep(line: &mut Vec<u8>, dropped: &mut bool, more: &[u8], limit: usize) {
 pub fn read_stdin(deadline: Instant) -> Input {
     let mut input = Input { bytes: Vec::with_capacity(64 * 1024), fault: None };
     let stdin = rustix::stdio::stdin();
+    let mut until = deadline.min(Instant::now() + SOON);
     loop {
-        if let Err(why) = wait(&stdin, PollFlags::IN, deadline) {
-            input.fault = Some(format!("standard input {why}"));
-            return input;
+        match wait(&stdin, PollFlags::IN, until) {
+            // nobody is left who could write, and nothing is left to read
+            Ok(PollFlags::HUP) => return input,
+            Ok(_) => until = deadline,
+            Err(_) if until < deadline => {
+                // somebody who runs it by hand may end it by hand
+                if stdin.is_terminal() {
+                    signals::release();
+                }
+                until = deadline;
+                continue;
+            }
+            Err(why) => {
+                input.fault = Some(format!("standard input {why}"));
+                return input;
+            }
         }
         let over = input.bytes.len() > MAX_PAYLOAD;
         if over {
@@ -110,7 +129,12 @@ pub fn read_stdin(deadline: Instant) -> Input {
 const LATE: &str = "was not done when the deadline passed";
 
 /// Wait until a descriptor is ready for this, or has failed, which reading or writing will tell.
-pub fn wait(file: &impl rustix::fd::AsFd, ready: PollFlags, deadline: Instant) -> Result<(), String> {
+/// Gives what it is.
+///
+/// # Errors
+/// It is not when the deadline has passed, or cannot be waited for.
+pub fn wait(file: &impl rustix::fd::AsFd, ready: PollFlags, deadline: Instant) -> Result<PollFlags, String> {
+    let mut files = [PollFd::new(file, ready)];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         // asked first: an input that never ends is always ready
@@ -118,9 +142,9 @@ pub fn wait(file: &impl rustix::fd::AsFd, ready: PollFlags, deadline: Instant) -
             return Err(LATE.into());
         }
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        match rustix::event::poll(&mut [PollFd::new(file, ready)], Some(&left)) {
+        match rustix::event::poll(&mut files, Some(&left)) {
             Ok(0) => return Err(LATE.into()),
-            Ok(_) => return Ok(()),
+            Ok(_) => return Ok(files[0].revents()),
             Err(Errno::INTR) => {}
             Err(error) => return Err(format!("cannot be waited for: {}", words(error))),
         }

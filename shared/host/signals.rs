@@ -36,6 +36,11 @@ pub fn hold() {
     let _ = SigSet::all().thread_block();
 }
 
+/// Hold none back any more.
+pub fn release() {
+    let _ = SigSet::all().thread_unblock();
+}
+
 /// Run this with no signal held back, for a program that is started has what its starter has. Those that came before, and
 /// those that come meanwhile, are caught instead, which a started program does not take over.
 pub fn free<T>(work: impl FnOnce() -> T) -> T {
@@ -43,7 +48,7 @@ pub fn free<T>(work: impl FnOnce() -> T) -> T {
         // one that cannot be caught ends the hook as before, and the entry blocks
         let _ = signal_hook::flag::register(signal, Arc::default());
     }
-    let _ = SigSet::all().thread_unblock();
+    release();
     let done = work();
     hold();
     done

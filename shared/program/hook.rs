@@ -4,7 +4,6 @@
 //! keeps the call from running.
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,10 +30,7 @@ pub fn hook<V: Vendor>(arguments: impl IntoIterator<Item = OsString>) -> ExitCod
     {
         return if host::say(V::PROGRAM, &text) { Exit::Answered } else { Exit::Blocked }.into();
     }
-    // somebody who runs it by hand may end it by hand
-    if !std::io::stdin().is_terminal() {
-        host::hold_signals();
-    }
+    host::hold_signals();
     answer_or_block::<V>(start, || work::<V>(start, arguments)).into()
 }
 
