@@ -39,7 +39,7 @@ impl Requested<'_> {
         out.object();
         out.member("format", EVENT);
         out.key("seq");
-        out.number(1);
+        out.number(1_u32);
         out.member("run", self.run);
         out.member("event", "tool.requested");
         out.member("call_id", self.call_id);
