@@ -1,6 +1,6 @@
 //! The process: its limits, its signals, and the system round it.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
@@ -275,7 +275,8 @@ fn a_system_that_lacks_what_it_should_have() {
 fn somebody_at_a_terminal_can_end_a_hook() {
     for vendor in [CLAUDE, CODEX] {
         let program = Run::hook(vendor).command.get_program().to_owned();
-        let line = format!("trap : INT; '{}' --deadline 600; echo \"ended with $?\"", program.to_str().unwrap());
+        let line =
+            format!("trap : INT; echo ready; '{}' --deadline 600; echo \"ended with $?\"", program.to_str().unwrap());
         let mut child = std::process::Command::new("script")
             .args(["-qec", &line, "/dev/null"])
             .stdin(std::process::Stdio::piped())
@@ -283,14 +284,17 @@ fn somebody_at_a_terminal_can_end_a_hook() {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
         let mut told = String::new();
+        // from here on the shell outlives the keys
+        stdout.read_line(&mut told).unwrap();
         // the hook waits a second before it takes itself for one at a terminal
         let keys = std::thread::spawn(move || {
             while stdin.write_all(b"\x03").is_ok() {
                 std::thread::sleep(Duration::from_millis(300));
             }
         });
-        child.stdout.as_mut().unwrap().read_to_string(&mut told).unwrap();
+        stdout.read_to_string(&mut told).unwrap();
         child.wait().unwrap();
         keys.join().unwrap();
         assert!(told.contains("ended with 130"), "{vendor}: {told:?}");
