@@ -102,7 +102,7 @@ impl Record {
         out.key("micros");
         out.number(self.micros);
         out.end_object();
-        one_line(&out.finish())
+        one_line(out.finish())
     }
 }
 

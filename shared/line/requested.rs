@@ -68,7 +68,7 @@ impl Requested<'_> {
         out.nullable("cwd", self.cwd);
         out.member("frame_digest", self.frame_digest);
         out.end_object();
-        one_line(&out.finish())
+        one_line(out.finish())
     }
 }
 

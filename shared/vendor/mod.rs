@@ -152,7 +152,7 @@ fn answer(members: impl FnOnce(&mut Writer)) -> String {
     out.object();
     members(&mut out);
     out.end_object();
-    one_line(&out.finish())
+    one_line(out.finish())
 }
 
 /// The form that both vendors have for what is said about an event.
