@@ -63,7 +63,7 @@ call() {
   ran "$1" "$4"
 }
 told() { printf '%s\n' '{"type":"response_item","payload":{"type":"function_call_output","call_id":"'"$1"'","output":"'"$2"'"}}' >> "$rollout"; }
-item() { printf '%s\n' '{"type":"event_msg","payload":{"type":"item_completed","item":'"$1"'}}' >> "$rollout"; }
+item() { [ ! -e "$rollout" ] || printf '%s\n' '{"type":"event_msg","payload":{"type":"item_completed","item":'"$1"'}}' >> "$rollout"; }
 answer() {
   item '{"type":"AgentMessage","id":"m9","content":[{"type":"Text","text":"'"$1"'"}]}'
   say '{"type":"item.completed","item":{"id":"item_9","type":"agent_message","text":"'"$1"'"}}'
