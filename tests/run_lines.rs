@@ -350,15 +350,3 @@ fn a_call_whose_hook_is_gone_while_it_waits_was_denied() {
         );
     }
 }
-
-#[test]
-fn a_folder_that_is_too_long_for_a_socket_is_refused_with_what_to_do() {
-    let room = Room::new();
-    room.claude("begin; answer fine");
-    let long = room.path("tmp").join("a".repeat(100));
-    std::fs::create_dir(&long).unwrap();
-    let mut command = room.governed("claude", &["--decisions", "ask"]);
-    let ended = Ended::of(command.env("TMPDIR", &long).output().unwrap());
-    ended.refused("too long for the path of a socket; set TMPDIR, or XDG_RUNTIME_DIR, to a shorter one");
-    assert_eq!(std::fs::read_dir(&long).unwrap().count(), 0, "nothing is left behind");
-}

@@ -7,16 +7,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::Errno;
-use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use super::file::words;
+use crate::json::{Layout, Writer};
 use crate::line::one_line;
 
 /// One decision. Names are those of `metaharness.event/1` `tool.decided` where it has one; what is
 /// not known is null. No tool input unless it is asked for: it may hold secrets.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// When, by RFC 3339 in UTC.
     pub at: String,
@@ -35,7 +33,6 @@ pub struct Record {
     /// The operations that the call needs.
     pub operations: Vec<String>,
     /// The tool's input, in JSON, where it is asked for.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "raw")]
     pub input: Option<String>,
     /// The decision as it went out.
     pub decision: Decided,
@@ -51,22 +48,14 @@ pub struct Record {
 }
 
 /// A decision, as the line protocols write it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decided {
     /// `allow`, `abstain`, `deny` or `replace`.
     pub decision: &'static str,
     /// Why, where it is a denial.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The input that took the place of the tool's own, in JSON, where inputs are asked for.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "raw")]
     pub input: Option<String>,
-}
-
-/// JSON as it stands.
-fn raw<S: Serializer>(json: &Option<String>, out: S) -> Result<S::Ok, S::Error> {
-    let json = json.as_deref().unwrap_or("null");
-    serde_json::from_str::<&RawValue>(json).map_err(S::Error::custom)?.serialize(out)
 }
 
 impl Record {
@@ -75,6 +64,45 @@ impl Record {
         let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
         let now = SystemTime::now().clamp(UNIX_EPOCH, last);
         self.at = humantime::format_rfc3339_millis(now).to_string();
+    }
+
+    /// The line, with its line feed.
+    fn line(&self) -> String {
+        let mut out = Writer::new(Layout::Canonical);
+        out.object();
+        out.member("at", &self.at);
+        out.member("vendor", self.vendor);
+        out.nullable("event", self.event.as_deref());
+        out.nullable("session_id", self.session_id.as_deref());
+        out.nullable("agent_id", self.agent_id.as_deref());
+        out.nullable("call_id", self.call_id.as_deref());
+        out.nullable("tool", self.tool.as_deref());
+        out.key("operations");
+        out.array();
+        self.operations.iter().for_each(|operation| out.string(operation));
+        out.end_array();
+        if let Some(input) = &self.input {
+            out.key("input");
+            out.raw(input);
+        }
+        out.key("decision");
+        out.object();
+        out.member("decision", self.decision.decision);
+        if let Some(reason) = &self.decision.reason {
+            out.member("reason", reason);
+        }
+        if let Some(input) = &self.decision.input {
+            out.key("input");
+            out.raw(input);
+        }
+        out.end_object();
+        out.member("decided_by", self.decided_by);
+        out.member("seam", self.seam);
+        out.nullable("frame_digest", self.frame_digest.as_deref());
+        out.key("micros");
+        out.number(self.micros);
+        out.end_object();
+        one_line(out.finish())
     }
 }
 
@@ -94,8 +122,7 @@ pub fn append(path: &Path, record: &Record) -> Result<(), String> {
         rustix::io::pread(&file, &mut byte, last).map_err(words)?;
         line.extend((byte != [b'\n']).then_some(b'\n'));
     }
-    let text = serde_json::to_string(record).map_err(|error| error.to_string())?;
-    line.extend(one_line(&text).into_bytes());
+    line.extend(record.line().into_bytes());
     match rustix::io::write(&file, &line) {
         Ok(written) if written == line.len() => Ok(()),
         Ok(_) => Err("the disk is full, or a limit is reached".into()),

@@ -87,6 +87,9 @@ pub fn read_stdin(deadline: Instant) -> Input {
     let stdin = rustix::stdio::stdin();
     let mut until = deadline.min(Instant::now() + SOON);
     loop {
+        if input.bytes.len() > MAX_PAYLOAD {
+            input.fault = Some(format!("standard input holds more than {MAX_PAYLOAD} bytes"));
+        }
         match wait(&stdin, PollFlags::IN, until) {
             // nobody is left who could write, and nothing is left to read
             Ok(PollFlags::HUP) => return input,
@@ -103,11 +106,6 @@ pub fn read_stdin(deadline: Instant) -> Input {
                 input.fault = Some(format!("standard input {why}"));
                 return input;
             }
-        }
-        let over = input.bytes.len() > MAX_PAYLOAD;
-        if over {
-            input.fault = Some(format!("standard input holds more than {MAX_PAYLOAD} bytes"));
-            input.bytes.clear();
         }
         if input.fault.is_some() {
             // the rest is read all the same, into the same place again and again

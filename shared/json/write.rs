@@ -86,9 +86,9 @@ impl Writer {
     }
 
     /// An integer.
-    pub fn number(&mut self, value: u32) {
+    pub fn number(&mut self, value: impl Into<u64>) {
         self.place();
-        self.out.push_str(&value.to_string());
+        self.out.push_str(&value.into().to_string());
     }
 
     /// `true` or `false`

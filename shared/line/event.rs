@@ -36,7 +36,7 @@ impl Numbered {
     pub fn line(&mut self, at: Option<&str>, event: &Event<'_>) -> String {
         self.said += 1;
         let line = Line { format: EVENT, seq: self.said, run: &self.run, at, event };
-        one_line(&serde_json::to_string(&line).unwrap_or_default())
+        one_line(serde_json::to_string(&line).unwrap_or_default())
     }
 }
 

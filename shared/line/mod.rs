@@ -20,7 +20,12 @@ pub const MAX_LINE: usize = 8 * 1024 * 1024;
 /// Make one line of a document: no line break of any kind is left in it, so that a reader that
 /// splits on the separators of Unicode sees one object too. Between tokens a break is white
 /// space, and within strings only U+2028 and U+2029 can stand as they are.
-pub fn one_line(document: &str) -> String {
+pub fn one_line(mut document: String) -> String {
+    // 0xE2 begins both of the separators
+    if !document.bytes().any(|byte| matches!(byte, b'\n' | b'\r' | 0xE2)) {
+        document.push('\n');
+        return document;
+    }
     let mut line = String::with_capacity(document.len() + 1);
     for c in document.chars() {
         match c {

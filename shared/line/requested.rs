@@ -39,7 +39,7 @@ impl Requested<'_> {
         out.object();
         out.member("format", EVENT);
         out.key("seq");
-        out.number(1);
+        out.number(1_u32);
         out.member("run", self.run);
         out.member("event", "tool.requested");
         out.member("call_id", self.call_id);
@@ -68,7 +68,7 @@ impl Requested<'_> {
         out.nullable("cwd", self.cwd);
         out.member("frame_digest", self.frame_digest);
         out.end_object();
-        one_line(&out.finish())
+        one_line(out.finish())
     }
 }
 

@@ -364,7 +364,7 @@ fn decision(call_id: &str, word: &Word<'_>, by: Option<&str>) -> String {
         out.member("decided_by", by);
     }
     out.end_object();
-    one_line(&out.finish())
+    one_line(out.finish())
 }
 
 #[cfg(test)]

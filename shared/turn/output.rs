@@ -119,5 +119,5 @@ pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Frame<'_
             .map(|missing| Missing { tool: &missing.tool, call_id: missing.call_id.as_deref(), reason: &missing.why })
             .collect(),
     };
-    crate::line::one_line(&serde_json::to_string(&result).unwrap_or_default())
+    crate::line::one_line(serde_json::to_string(&result).unwrap_or_default())
 }

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
+use crate::json::{Layout, Writer};
+use crate::line::one_line;
 
 /// How the id of a call begins that only `mh-setup doctor` makes: an audit tells it from an agent's
 /// by that. What is fired names no decider, so none is ever asked about one.
@@ -142,6 +144,34 @@ impl Wire {
     pub fn silence() -> Wire {
         Wire::default()
     }
+}
+
+/// An answer: one object on one line.
+fn answer(members: impl FnOnce(&mut Writer)) -> String {
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    members(&mut out);
+    out.end_object();
+    one_line(out.finish())
+}
+
+/// The form that both vendors have for what is said about an event.
+fn specific(event: &str, said: impl FnOnce(&mut Writer)) -> String {
+    answer(|out| {
+        out.key("hookSpecificOutput");
+        out.object();
+        out.member("hookEventName", event);
+        said(out);
+        out.end_object();
+    })
+}
+
+/// The form that both have for a prompt that must not be sent.
+fn block(reason: &str) -> String {
+    answer(|out| {
+        out.member("decision", "block");
+        out.member("reason", reason);
+    })
 }
 
 /// What a call asks for, its paths not yet finished.

@@ -1,12 +1,12 @@
 //! The process: its limits, its signals, and the system round it.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::json;
 
-use crate::common::{CLAUDE, CODEX, bytes, call, program};
+use crate::common::{CLAUDE, CODEX, Run, bytes, call, program};
 use crate::outputs::late_reader;
 use crate::row::{Row, Sink, Source, Trial, blocks, borne, can, ends, hold};
 
@@ -268,4 +268,35 @@ fn a_system_that_lacks_what_it_should_have() {
             }),
         ],
     );
+}
+
+/// Whoever tries a hook at a terminal, and gives it nothing, can end it as everything else.
+#[test]
+fn somebody_at_a_terminal_can_end_a_hook() {
+    for vendor in [CLAUDE, CODEX] {
+        let program = Run::hook(vendor).command.get_program().to_owned();
+        let line =
+            format!("trap : INT; echo ready; '{}' --deadline 600; echo \"ended with $?\"", program.to_str().unwrap());
+        let mut child = std::process::Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut told = String::new();
+        // from here on the shell outlives the keys
+        stdout.read_line(&mut told).unwrap();
+        // the hook waits a second before it takes itself for one at a terminal
+        let keys = std::thread::spawn(move || {
+            while stdin.write_all(b"\x03").is_ok() {
+                std::thread::sleep(Duration::from_millis(300));
+            }
+        });
+        stdout.read_to_string(&mut told).unwrap();
+        child.wait().unwrap();
+        keys.join().unwrap();
+        assert!(told.contains("ended with 130"), "{vendor}: {told:?}");
+    }
 }

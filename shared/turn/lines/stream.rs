@@ -70,7 +70,7 @@ enum Record<'a> {
 }
 
 fn line(record: &Record<'_>) -> String {
-    one_line(&serde_json::to_string(record).unwrap_or_default())
+    one_line(serde_json::to_string(record).unwrap_or_default())
 }
 
 impl Lines for Stream {
