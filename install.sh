@@ -57,6 +57,7 @@ build() {
     target=$here/target
     # a checkout that cannot be written to is built elsewhere
     if ! mkdir -p "$target" 2>/dev/null || [ ! -w "$target" ]; then target=$scratch/target; fi
+    echo 'building, which takes a minute or two the first time' >&2
     built=$("$here/tests/release/build" --target-dir "$target" --bins)
     root=$here
 }
@@ -146,9 +147,10 @@ all_start() {
 show() {
     echo "\$ $1"
     shift
-    # a hook that blocks ends with 2, which is what is to be seen here; its stderr must be
-    # heard somewhere, or the answer to Codex has to do without exit 2
-    if out=$("$@" 2>"$scratch/stderr"); then code=0; else code=$?; fi
+    # a hook that blocks ends with 2, which is what is to be seen here; its stderr must be a pipe that
+    # somebody reads, as the vendors' are, or the answer to Codex has to do without exit 2
+    out=$({ { "$@" 2>&1 >&3 3>&- && echo 0 >"$scratch/code" || echo $? >"$scratch/code"; } | cat >/dev/null; } 3>&1)
+    code=$(cat "$scratch/code")
     printf '%s\n' "${out:-(nothing on standard output)}"
     echo "[exit $code]"
     echo

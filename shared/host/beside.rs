@@ -38,6 +38,9 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, String> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    if matches!(folder.try_exists(), Ok(false)) {
+        return Err(format!("{name}: there is no folder {}; make it first", folder.display()));
+    }
     let base = file.file_name().ok_or_else(|| format!("{name}: this names no file"))?.to_string_lossy().into_owned();
     let (mut out, beside) = create(|name| folder.join(format!(".{base}.{name}.mh-new")), mode).map_err(words)?;
     let written = (|| -> std::io::Result<()> {

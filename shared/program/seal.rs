@@ -32,6 +32,14 @@ Nothing is admitted by default.
   --new              build the frame from flags
   --admit OP...      file.read file.write file.edit dir.list search shell web.read
                      skill.load subagent.spawn task.todo
+  --admit-mcp SERVER TOOL   one tool of one MCP server
+  --prior TEXT       what has been established already; --source says where
+  --obligation TEXT  what must hold in this step; --asked-by says who wants it
+  --reaching TEXT    what a way out of it still lacks
+  --next STATE...    the states that can be reached from here
+  --handoff-...      what the step owes before it may end: nothing, a file, or an answer
+                     that a schema describes
+  --entities-from S  the answer is to be one of a closed list, which S gave: --entity M...
   --scope GLOB OPS   what may be done to the files that GLOB matches (`*` within a folder,
                      `**` across folders); OPS is a list with commas, or `none`; the first
                      rule that matches decides

@@ -71,7 +71,7 @@ pub fn find(kind: Kind, told: Option<&Path>) -> Result<(PathBuf, Version), Strin
         .ok_or_else(|| format!("{shown}: --version names no release, so it is not known whether its hooks hold"))?;
     match kind.oldest() {
         Some(oldest) if version < oldest => Err(format!(
-            "{shown}: release {version} is too old: its hooks cannot be made to fail closed; {oldest} or newer is needed"
+            "{shown}: release {version} is too old: {oldest} is the oldest whose hooks are known to fail closed; install that or a newer one"
         )),
         _ => Ok((program, version)),
     }

@@ -39,7 +39,7 @@ pub trait Vendor {
     /// The most of the instruction text that reaches the model whole, in what
     /// [`Vendor::measure`] counts.
     const TEXT_LIMIT: usize;
-    /// The oldest release that a governed turn takes: its hooks can be made to fail closed.
+    /// The oldest release that a governed turn takes: its hooks are known to fail closed.
     const OLDEST: &'static str;
     /// What becomes of a call that is admitted under policy `frame`, in words.
     const ALLOW: &'static str;

@@ -242,3 +242,29 @@ fn managed_settings_shut_every_other_hook_out() {
     assert_eq!(value["hooks"]["PreToolUse"][0]["hooks"][0]["onFailure"], "block");
     assert!(!scratch.at("project/.claude").exists());
 }
+
+#[test]
+fn what_was_changed_by_hand_in_our_entries_is_said_to_be_gone() {
+    let scratch = Scratch::new();
+    scratch.frame("frame.json", &[Operation::FileRead]);
+    let claude: &[&str] = &["claude", "--project", ".", "--frame", "../frame.json"];
+    let codex: &[&str] = &["codex", "--frame", "../frame.json"];
+    let args = ("\"deny-only\"", "\"deny-only\", \"--decider\", \"exec:/d\"");
+    let line = ("'deny-only'", "'deny-only' '--decider' 'exec:/d'");
+    for (arguments, file, (from, to)) in [(claude, FILE, args), (codex, "codex/config.toml", line)] {
+        let said = || {
+            let done = scratch.setup(arguments).assert().success();
+            String::from_utf8(done.get_output().stderr.clone()).unwrap()
+        };
+        assert_eq!(said(), "");
+        let good = scratch.read(file);
+        let changed = good.replacen(from, to, 1);
+        assert_ne!(changed, good);
+        scratch.write(file, changed);
+        let gone = "were not as mh-setup writes them, and what was changed in them is gone: PreToolUse\n";
+        assert!(said().ends_with(gone), "{}", said());
+        assert_eq!(scratch.read(file), good);
+        // that has been said, and is so no more
+        assert_eq!(said(), "");
+    }
+}

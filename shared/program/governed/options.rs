@@ -21,7 +21,7 @@ usage: mh-run claude|codex -p [TEXT] [--frame FILE [--digest HEX]] [options] [--
 
 Runs one turn of Claude Code or Codex under a sealed frame, and ends with a code that a script can
 trust: on 0, standard output is the model's answer and nothing else. capabilities: what a run with
-this vendor can promise. schema: the JSON Schema of a line or a document, by name; their names.
+this vendor can promise. schema: the JSON Schema of a line or a document; without NAME, their names.
 
   -p, --prompt [TEXT]     the prompt; with standard input besides, that and a blank line go before
                           it; without TEXT, standard input is the prompt (also --print)

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::line::{absolute, current, fault, line, new_enough, put};
+use super::line::{absolute, current, fault, line, new_enough, put, tell_replaced};
 use super::{Order, PROGRAM};
 use crate::program::{End, Stop, complain};
-use crate::setup::claude::{blank, only_entries_differ, taken_out, unreadable, user_folder, with_entries};
+use crate::setup::claude::{
+    Found, blank, found, only_entries_differ, taken_out, unreadable, user_folder, with_entries,
+};
 use crate::setup::lock::lock;
 use crate::setup::tree;
 use crate::vendor::Vendor as _;
@@ -63,6 +65,9 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
         true => "the entries are there already, nothing was changed",
         false => {
             put(file, Some(&new))?;
+            let old = text.and_then(|text| tree::json(&text).ok()).map(|root| found(&root)).unwrap_or_default();
+            let altered = old.iter().filter(|(_, found)| matches!(found, Found::Altered(_)));
+            tell_replaced(file, &altered.map(|(event, _)| *event).collect::<Vec<_>>());
             "entries written"
         }
     };

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::line::{absolute, current, fault, line, new_enough, put, words};
+use super::line::{absolute, current, fault, line, new_enough, put, tell_replaced, words};
 use super::{Order, PROGRAM};
 use crate::program::{End, Stop, complain};
-use crate::setup::codex::{home, only_entries_differ, taken_out, with_entries};
+use crate::setup::codex::{Found, found, home, only_entries_differ, parse, taken_out, with_entries};
 use crate::setup::lock::lock;
 use crate::vendor::Vendor as _;
 use crate::vendor::codex::{Codex, TRUSTS_FROM, config, managed};
@@ -53,6 +53,9 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
         true => "the entries are there already, nothing was changed",
         false => {
             put(file, Some(&new))?;
+            let old = text.and_then(|text| parse(&text).ok()).map(|old| found(&old.root)).unwrap_or_default();
+            let altered = old.iter().filter(|(_, _, found)| matches!(found, Found::Altered(_)));
+            tell_replaced(file, &altered.map(|(event, ..)| *event).collect::<Vec<_>>());
             "entries and their trust written"
         }
     };

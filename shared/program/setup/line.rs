@@ -166,6 +166,19 @@ pub fn put(file: &Path, new: Option<&str>) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Say which entries stood otherwise than they are written: what somebody put into them, a decider
+/// for one, is gone with them.
+pub fn tell_replaced(file: &Path, altered: &[&str]) {
+    if !altered.is_empty() {
+        let events = altered.join(", ");
+        let why = format!(
+            "{}: entries of ours were not as mh-setup writes them, and what was changed in them is gone: {events}",
+            file.display()
+        );
+        complain(PROGRAM, &why);
+    }
+}
+
 /// The text of a file that is to be changed; `None`: there is none.
 pub fn current(file: &Path) -> Result<Option<String>, Stop> {
     crate::setup::claude::text_of(file).transpose().map_err(|why| Stop::failed(format!("{}: {why}", file.display())))

@@ -20,7 +20,7 @@ use crate::vendor::{Registration, Vendor as _};
 /// Measured ways that a launch has, and that no file shows.
 const UNSEEN: [&str; 2] = [
     "how codex is started: --disable hooks, and -c with these features, switch it off; -p NAME adds that profile's configuration",
-    "calls that no hook sees: what is typed into a running terminal, hosted web search",
+    "calls that no hook sees: what is typed into a running terminal, hosted web search and image generation",
 ];
 
 /// A complete entry, and the file that it stands in.
