@@ -257,16 +257,17 @@ impl<'a> Course<'a> {
         if !self.begun {
             return;
         }
-        match self.audit.lines() {
-            Ok(lines) => {
-                for judgement in lines.iter().filter_map(|line| Judgement::read(line)) {
-                    if judgement.of(self.turn.session.as_deref()) {
-                        self.judged(&judgement);
-                        self.judgements.push(judgement);
-                    }
-                }
+        let mut audit = std::mem::take(&mut self.audit);
+        let read = audit.lines(&mut |line| {
+            let judgement = Judgement::read(line).filter(|judgement| judgement.of(self.turn.session.as_deref()));
+            if let Some(judgement) = judgement {
+                self.judged(&judgement);
+                self.judgements.push(judgement);
             }
-            Err(error) => self.fault = Some(crate::host::words(error)),
+        });
+        self.audit = audit;
+        if let Err(error) = read {
+            self.fault = Some(crate::host::words(error));
         }
         if self.kind == Kind::Codex && self.lines.is_some() {
             self.look_at_rollouts();
@@ -301,8 +302,8 @@ impl<'a> Course<'a> {
     /// Tell what is new in a rollout; what the model says, only in the session's own.
     fn follow_rollout(&mut self, follow: &mut Follow, own: bool) {
         // one that cannot be read makes the turn unenforced, at its end
-        for line in follow.lines().unwrap_or_default() {
-            let (at, events) = rollout::line(&line);
+        let _ = follow.lines(&mut |line| {
+            let (at, events) = rollout::line(line);
             for event in events {
                 match (is_said(&event), own) {
                     (true, false) => continue,
@@ -311,7 +312,7 @@ impl<'a> Course<'a> {
                 }
                 self.event(at.as_deref(), event, &[], "rollout");
             }
-        }
+        });
     }
 
     fn judged(&mut self, judgement: &Judgement) {
