@@ -210,3 +210,28 @@ fn a_transcript_goes_to_stderr_when_it_is_asked_for() {
     }
     assert_eq!(room.run("claude", &[]).stderr, "");
 }
+
+#[test]
+fn what_a_vendor_or_a_model_says_stays_on_its_line_and_does_nothing_to_a_terminal() {
+    let room = Room::new();
+    let failed = |text: &str| {
+        format!("begin; say '{{\"type\":\"result\",\"subtype\":\"x\",\"is_error\":true,\"result\":\"{text}\"}}'")
+    };
+    for body in [
+        failed("no\\u001b[2J\\nmh-run: all is well\\u202e"),
+        "begin; printf 'no\\033[2J\\rmh-run: all is well\\302\\205' >&2; exit 3".into(),
+    ] {
+        room.claude(&body);
+        let ended = room.run("claude", &[]);
+        assert_eq!(ended.code, Some(1));
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        assert!(
+            !ended.stderr.trim_end_matches('\n').contains(|c: char| c.is_control() || c == '\u{202e}'),
+            "{ended:?}"
+        );
+        assert!(ended.stderr.contains("\\u{1b}[2J"), "{ended:?}");
+    }
+    room.claude("begin; answer 'f\\u001b[2Jine\\n\\ttoo'");
+    let ended = room.run("claude", &["--verbose"]);
+    assert!(ended.stderr.contains("says: f\\u{1b}[2Jine\n\ttoo\n"), "{ended:?}");
+}

@@ -71,6 +71,8 @@ pub struct Course<'a> {
     lines: Option<Box<dyn Lines>>,
     embedder: Option<Embedder>,
     audit: Follow,
+    /// Whether other runs may write to it too.
+    shared: bool,
     judgements: Vec<Judgement>,
     home: PathBuf,
     rollouts: Vec<Rolled>,
@@ -110,6 +112,7 @@ impl<'a> Course<'a> {
             lines: None,
             embedder: None,
             audit: Follow::new(audit.0, audit.1),
+            shared: false,
             judgements: Vec::new(),
             home,
             rollouts: Vec::new(),
@@ -129,6 +132,11 @@ impl<'a> Course<'a> {
     /// Tell it in lines as it goes.
     pub fn telling(self, lines: Option<Box<dyn Lines>>) -> Course<'a> {
         Course { lines, ..self }
+    }
+
+    /// Whether the audit may have lines of other runs in it.
+    pub fn sharing(self, shared: bool) -> Course<'a> {
+        Course { shared, ..self }
     }
 
     /// Put calls to an embedder.
@@ -259,8 +267,7 @@ impl<'a> Course<'a> {
         }
         let mut audit = std::mem::take(&mut self.audit);
         let read = audit.lines(&mut |line| {
-            let judgement = Judgement::read(line).filter(|judgement| judgement.of(self.turn.session.as_deref()));
-            if let Some(judgement) = judgement {
+            if let Some(judgement) = Judgement::read(line).filter(|judgement| self.is_own(judgement)) {
                 self.judged(&judgement);
                 self.judgements.push(judgement);
             }
@@ -271,6 +278,18 @@ impl<'a> Course<'a> {
         }
         if self.kind == Kind::Codex && self.lines.is_some() {
             self.look_at_rollouts();
+        }
+    }
+
+    /// Whether a decision is one about this turn. A vendor that never said which session this is has none of the other
+    /// sessions' lines for it.
+    fn is_own(&self, judgement: &Judgement) -> bool {
+        match (&self.turn.session, &judgement.call_id) {
+            (None, Some(id)) if self.shared => {
+                self.calls.contains_key(id) || self.turn.calls.iter().any(|call| call.id == *id)
+            }
+            (None, None) if self.shared => judgement.session_id.is_none(),
+            (session, _) => judgement.of(session.as_deref()),
         }
     }
 
