@@ -25,6 +25,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The shell, as Codex's hook names it.
 const SHELL: &str = "Bash";
 
+/// Who decided, in the line of a hook that asked.
+const EMBEDDER: &str = "embedder";
+
 /// Why a call is denied whose hook was gone too soon.
 const CUT_SHORT: &str = "its hook was ended before a decision could go out";
 
@@ -267,7 +270,8 @@ impl<'a> Course<'a> {
         }
         let mut audit = std::mem::take(&mut self.audit);
         let read = audit.lines(&mut |line| {
-            if let Some(judgement) = Judgement::read(line).filter(|judgement| self.is_own(judgement)) {
+            if let Some(mut judgement) = Judgement::read(line).filter(|judgement| self.is_own(judgement)) {
+                self.vouched(&mut judgement);
                 self.judged(&judgement);
                 self.judgements.push(judgement);
             }
@@ -290,6 +294,19 @@ impl<'a> Course<'a> {
             }
             (None, None) if self.shared => judgement.session_id.is_none(),
             (session, _) => judgement.of(session.as_deref()),
+        }
+    }
+
+    /// A decision that is not the embedder's, and says that it is, leaves the turn unenforced.
+    fn vouched(&mut self, judgement: &mut Judgement) {
+        let Some(embedder) = &mut self.embedder else { return };
+        if judgement.decided_by == EMBEDDER && !judgement.denies() && !embedder.vouches(judgement) {
+            judgement.decided_by = "adapter".into();
+            self.turn.unenforced.push(Unenforced {
+                call_id: judgement.call_id.clone(),
+                tool: judgement.tool.clone().unwrap_or_default(),
+                why: "it went on by the word of somebody who is not the embedder of this run".into(),
+            });
         }
     }
 
