@@ -71,6 +71,7 @@ pub struct Course<'a> {
     pub turn: Turn,
     show: &'a dyn Fn(&Event),
     outlet: Outlet,
+    warnings: &'a [(Warning, String)],
     lines: Option<Box<dyn Lines>>,
     embedder: Option<Embedder>,
     audit: Follow,
@@ -112,6 +113,7 @@ impl<'a> Course<'a> {
             turn: Turn::default(),
             show,
             outlet,
+            warnings: &[],
             lines: None,
             embedder: None,
             audit: Follow::new(audit.0, audit.1),
@@ -147,9 +149,9 @@ impl<'a> Course<'a> {
         Course { embedder, ..self }
     }
 
-    /// Say something before or between the vendor's own lines.
-    pub fn warn(&mut self, code: Warning, message: &str) {
-        self.tell(None, &Item::Warning { code, message });
+    /// What is to be told first once the vendor has been started; of a turn that could not be, nothing is.
+    pub fn warning(self, warnings: &'a [(Warning, String)]) -> Course<'a> {
+        Course { warnings, ..self }
     }
 
     /// What is left when the process has ended: the decisions that were not read yet, and the calls
@@ -527,6 +529,12 @@ impl<'a> Course<'a> {
 }
 
 impl Party for Course<'_> {
+    fn started(&mut self) {
+        for (code, message) in self.warnings {
+            self.tell(None, &Item::Warning { code: *code, message });
+        }
+    }
+
     fn line(&mut self, line: &[u8]) -> Option<Stopped> {
         self.line += 1;
         if self.lines.is_some() {

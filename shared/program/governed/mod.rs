@@ -114,10 +114,8 @@ fn work(options: &Options) -> Result<End, Stop> {
     let mut course = Course::new(options.kind, (audit, audited), launch.home.clone(), &show, outlet)
         .sharing(options.audit.is_some())
         .telling(lines(options, &order, &run, version, &before))
+        .warning(&before.warnings)
         .asking(embedder);
-    for (code, message) in &before.warnings {
-        course.warn(*code, message);
-    }
     if options.asking.is_some() {
         let room_for_more = room_for_more.clone();
         std::thread::spawn(move || commands(&post, &room_for_more));
