@@ -108,6 +108,55 @@ fn what_a_turn_leaves_running_is_gone_when_the_answer_is_out() {
     assert!(start.elapsed() < Duration::from_secs(30));
 }
 
+/// What an agent with a shell can put in the place of a file that is read while it runs, and after.
+const IN_ITS_PLACE: [&str; 5] = [
+    "rm -f \"$F\"; mkfifo \"$F\"",
+    "rm -f \"$F\"; ln -s /dev/zero \"$F\"",
+    "rm -f \"$F\"; mkdir \"$F\"",
+    "truncate -s 100G \"$F\"",
+    "(while :; do yes '{}'; done) >> \"$F\" & sleep 0.5",
+];
+
+#[test]
+fn whatever_takes_the_place_of_a_file_that_is_read_the_run_ends() {
+    let audit = "F=$(grep -o '/[^\", '\\'']*audit.jsonl' \"$ROOM/arguments\" | head -1)";
+    for (kind, file, others) in [
+        ("claude", audit, IN_ITS_PLACE.len()),
+        ("codex", audit, IN_ITS_PLACE.len()),
+        ("codex", "F=\"$CODEX_HOME/sessions/2026/rollout-t1.jsonl\"", IN_ITS_PLACE.len()),
+        // another session's, which may turn out to be a sub-agent's, is no reason not to end well
+        ("codex", "F=\"$CODEX_HOME/sessions/2026/rollout-x.jsonl\"; touch \"$F\"", 2),
+    ] {
+        for what in &IN_ITS_PLACE[..others] {
+            // a million lines take a while
+            for format in if what.contains("yes") { &["events"][..] } else { &["json", "events"] } {
+                let room = Room::new();
+                let body = format!("begin; call c1 Bash '{{}}' CommandExecution; {file}; {what}; answer fine");
+                if kind == "claude" {
+                    room.claude(&body)
+                } else {
+                    room.codex(&body)
+                };
+                let mut command = room.governed(kind, &["--output-format", format, "--timeout", "20"]);
+                let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+                let start = Instant::now();
+                while child.try_wait().unwrap().is_none() {
+                    if start.elapsed() > Duration::from_secs(120) {
+                        child.kill().unwrap();
+                        panic!("{kind} {format} {what}: it does not end");
+                    }
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                let ended = Ended::of(child.wait_with_output().unwrap());
+                let other = file.contains("rollout-x");
+                assert_eq!(ended.code, Some(if other { 0 } else { 1 }), "{kind} {what}: {ended:?}");
+                assert!(other || ended.stdout.contains("unenforced"), "{kind} {what}: {ended:?}");
+                assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0, "{kind} {what}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_stdout_that_takes_nothing_fails_the_run() {
     let room = Room::new();
@@ -160,4 +209,29 @@ fn a_transcript_goes_to_stderr_when_it_is_asked_for() {
         assert!(ended.stderr.lines().any(|found| found == line), "{line}: {}", ended.stderr);
     }
     assert_eq!(room.run("claude", &[]).stderr, "");
+}
+
+#[test]
+fn what_a_vendor_or_a_model_says_stays_on_its_line_and_does_nothing_to_a_terminal() {
+    let room = Room::new();
+    let failed = |text: &str| {
+        format!("begin; say '{{\"type\":\"result\",\"subtype\":\"x\",\"is_error\":true,\"result\":\"{text}\"}}'")
+    };
+    for body in [
+        failed("no\\u001b[2J\\nmh-run: all is well\\u202e"),
+        "begin; printf 'no\\033[2J\\rmh-run: all is well\\302\\205' >&2; exit 3".into(),
+    ] {
+        room.claude(&body);
+        let ended = room.run("claude", &[]);
+        assert_eq!(ended.code, Some(1));
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        assert!(
+            !ended.stderr.trim_end_matches('\n').contains(|c: char| c.is_control() || c == '\u{202e}'),
+            "{ended:?}"
+        );
+        assert!(ended.stderr.contains("\\u{1b}[2J"), "{ended:?}");
+    }
+    room.claude("begin; answer 'f\\u001b[2Jine\\n\\ttoo'");
+    let ended = room.run("claude", &["--verbose"]);
+    assert!(ended.stderr.contains("says: f\\u{1b}[2Jine\n\ttoo\n"), "{ended:?}");
 }

@@ -315,6 +315,28 @@ fn what_a_frame_owes_is_looked_for() {
 }
 
 #[test]
+fn what_others_were_refused_is_not_told_as_this_runs_where_the_vendor_names_no_session() {
+    let room = Room::new();
+    let audit = room.path("kept.jsonl");
+    // what another run's hook writes meanwhile
+    let other = |event: &str, call: &str| {
+        format!(
+            "printf '%s\\n' '{{\"vendor\":\"claude\",\"event\":\"{event}\",\"session_id\":\"s2\",{call}\"decision\":{{\"decision\":\"deny\",\
+             \"reason\":\"no\"}},\"decided_by\":\"frame\",\"seam\":\"hook\"}}' >> '{}'",
+            audit.display()
+        )
+    };
+    let call = other("PreToolUse", "\"call_id\":\"x1\",\"tool\":\"Write\",");
+    let failed = "say '{\"type\":\"result\",\"subtype\":\"x\",\"is_error\":true,\"result\":\"no key\"}'";
+    for (own, refused) in [("", 0), ("call c1 Write '{}'", 1)] {
+        room.claude(&format!("{call}; {}; {own}\n{failed}", other("UserPromptSubmit", "")));
+        let (code, object) = room.json("claude", &["--audit", audit.to_str().unwrap()]);
+        assert_eq!((code, &object["outcome"], &object["session_id"]), (Some(1), &json!("model_failed"), &json!(null)));
+        assert_eq!(object["refused"].as_array().unwrap().len(), refused, "{object}");
+    }
+}
+
+#[test]
 fn the_audit_can_be_kept_and_only_this_run_is_looked_at() {
     let room = Room::new();
     room.claude("begin; call c1 WebFetch '{}'; answer fine");

@@ -2,10 +2,39 @@
 
 use std::path::Path;
 
+use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::Errno;
 
 use crate::seal::Refusal;
+
+/// Open a regular file to read it. A FIFO, a device or a folder is refused without waiting on it, so whoever can put one
+/// in a file's place holds nobody up.
+///
+/// # Errors
+/// It is not there, is something else, or cannot be opened; the error names the file.
+pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
+    let named = |error: std::io::Error| {
+        std::io::Error::new(error.kind(), format!("cannot read `{}`: {}", path.display(), words(error)))
+    };
+    regular(path).map(|(file, _)| file.into()).map_err(named)
+}
+
+/// The file, and its size.
+fn regular(path: &Path) -> std::io::Result<(OwnedFd, usize)> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = open(path, flags, Mode::empty())?;
+    let found = fstat(&file)?;
+    let kind = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => return Ok((file, usize::try_from(found.st_size).unwrap_or(usize::MAX))),
+        FileType::Directory => "a folder",
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "something else",
+    };
+    Err(std::io::Error::other(format!("it is {kind}, not a regular file")))
+}
 
 /// Read a regular file of at most `limit` bytes through one handle, so that what is checked is
 /// what was read. A FIFO, a device or a folder is refused without waiting on it.
@@ -13,22 +42,8 @@ use crate::seal::Refusal;
 /// # Errors
 /// [`Refusal::Unreadable`] or [`Refusal::TooLarge`].
 pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
-    let unreadable = |error: Errno| Refusal::Unreadable(words(error));
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = open(path, flags, Mode::empty()).map_err(unreadable)?;
-    let found = fstat(&file).map_err(unreadable)?;
-    let kind = match FileType::from_raw_mode(found.st_mode) {
-        FileType::RegularFile => None,
-        FileType::Directory => Some("a folder"),
-        FileType::Fifo => Some("a named pipe"),
-        FileType::Socket => Some("a socket"),
-        FileType::CharacterDevice | FileType::BlockDevice => Some("a device"),
-        _ => Some("something else"),
-    };
-    if let Some(kind) = kind {
-        return Err(Refusal::Unreadable(format!("it is {kind}, not a regular file")));
-    }
-    let size = usize::try_from(found.st_size).unwrap_or(usize::MAX);
+    let unreadable = |error: std::io::Error| Refusal::Unreadable(words(error));
+    let (file, size) = regular(path).map_err(unreadable)?;
     if size > limit {
         return Err(Refusal::TooLarge);
     }
@@ -42,7 +57,7 @@ pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
             Ok(_) if bytes.len() > limit => return Err(Refusal::TooLarge),
             Ok(_) if bytes.len() == bytes.capacity() => bytes.reserve(64 * 1024),
             Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(unreadable(error)),
+            Err(error) => return Err(unreadable(error.into())),
         }
     }
 }

@@ -15,7 +15,7 @@ mod signals;
 pub use audit::{Decided, Record, append, open_audit};
 pub use beside::{Written, write_beside};
 pub use decider::{Decider, Knock, Unanswered, listen};
-pub use file::{read_bounded, words};
+pub use file::{open_regular, read_bounded, words};
 pub use input::{Input, Line, MAX_PAYLOAD, read_lines, read_stdin, wait};
 pub use outlet::{Outlet, Room};
 pub use output::{deliver, say, tell, tell_if_read};

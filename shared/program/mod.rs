@@ -99,9 +99,24 @@ fn about(argument: &lexopt::Arg<'_>, program: &str, help: &str) -> Option<String
     }
 }
 
-/// A line on stderr.
+/// A line on stderr. What is said may be another program's words: they stay on this line.
 fn complain(program: &str, what: &str) {
-    host::tell(&format!("{program}: {what}\n"));
+    host::tell(&format!("{program}: {}\n", tame(what, "")));
+}
+
+/// Text for a person's terminal: what that would act on, or show in another order, stands there by its escapes. These
+/// controls are kept.
+fn tame(text: &str, kept: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if kept.contains(c) => out.push(c),
+            '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.extend(c.escape_unicode()),
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// The bytes of a file, or of standard input for `-`.

@@ -25,6 +25,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The shell, as Codex's hook names it.
 const SHELL: &str = "Bash";
 
+/// Who decided, in the line of a hook that asked.
+const EMBEDDER: &str = "embedder";
+
 /// Why a call is denied whose hook was gone too soon.
 const CUT_SHORT: &str = "its hook was ended before a decision could go out";
 
@@ -68,9 +71,12 @@ pub struct Course<'a> {
     pub turn: Turn,
     show: &'a dyn Fn(&Event),
     outlet: Outlet,
+    warnings: &'a [(Warning, String)],
     lines: Option<Box<dyn Lines>>,
     embedder: Option<Embedder>,
     audit: Follow,
+    /// Whether other runs may write to it too.
+    shared: bool,
     judgements: Vec<Judgement>,
     home: PathBuf,
     rollouts: Vec<Rolled>,
@@ -107,9 +113,11 @@ impl<'a> Course<'a> {
             turn: Turn::default(),
             show,
             outlet,
+            warnings: &[],
             lines: None,
             embedder: None,
             audit: Follow::new(audit.0, audit.1),
+            shared: false,
             judgements: Vec::new(),
             home,
             rollouts: Vec::new(),
@@ -131,14 +139,19 @@ impl<'a> Course<'a> {
         Course { lines, ..self }
     }
 
+    /// Whether the audit may have lines of other runs in it.
+    pub fn sharing(self, shared: bool) -> Course<'a> {
+        Course { shared, ..self }
+    }
+
     /// Put calls to an embedder.
     pub fn asking(self, embedder: Option<Embedder>) -> Course<'a> {
         Course { embedder, ..self }
     }
 
-    /// Say something before or between the vendor's own lines.
-    pub fn warn(&mut self, code: Warning, message: &str) {
-        self.tell(None, &Item::Warning { code, message });
+    /// What is to be told first once the vendor has been started; of a turn that could not be, nothing is.
+    pub fn warning(self, warnings: &'a [(Warning, String)]) -> Course<'a> {
+        Course { warnings, ..self }
     }
 
     /// What is left when the process has ended: the decisions that were not read yet, and the calls
@@ -257,19 +270,45 @@ impl<'a> Course<'a> {
         if !self.begun {
             return;
         }
-        match self.audit.lines() {
-            Ok(lines) => {
-                for judgement in lines.iter().filter_map(|line| Judgement::read(line)) {
-                    if judgement.of(self.turn.session.as_deref()) {
-                        self.judged(&judgement);
-                        self.judgements.push(judgement);
-                    }
-                }
+        let mut audit = std::mem::take(&mut self.audit);
+        let read = audit.lines(&mut |line| {
+            if let Some(mut judgement) = Judgement::read(line).filter(|judgement| self.is_own(judgement)) {
+                self.vouched(&mut judgement);
+                self.judged(&judgement);
+                self.judgements.push(judgement);
             }
-            Err(error) => self.fault = Some(crate::host::words(error)),
+        });
+        self.audit = audit;
+        if let Err(error) = read {
+            self.fault = Some(crate::host::words(error));
         }
         if self.kind == Kind::Codex && self.lines.is_some() {
             self.look_at_rollouts();
+        }
+    }
+
+    /// Whether a decision is one about this turn. A vendor that never said which session this is has none of the other
+    /// sessions' lines for it.
+    fn is_own(&self, judgement: &Judgement) -> bool {
+        match (&self.turn.session, &judgement.call_id) {
+            (None, Some(id)) if self.shared => {
+                self.calls.contains_key(id) || self.turn.calls.iter().any(|call| call.id == *id)
+            }
+            (None, None) if self.shared => judgement.session_id.is_none(),
+            (session, _) => judgement.of(session.as_deref()),
+        }
+    }
+
+    /// A decision that is not the embedder's, and says that it is, leaves the turn unenforced.
+    fn vouched(&mut self, judgement: &mut Judgement) {
+        let Some(embedder) = &mut self.embedder else { return };
+        if judgement.decided_by == EMBEDDER && !judgement.denies() && !embedder.vouches(judgement) {
+            judgement.decided_by = "adapter".into();
+            self.turn.unenforced.push(Unenforced {
+                call_id: judgement.call_id.clone(),
+                tool: judgement.tool.clone().unwrap_or_default(),
+                why: "it went on by the word of somebody who is not the embedder of this run".into(),
+            });
         }
     }
 
@@ -301,8 +340,8 @@ impl<'a> Course<'a> {
     /// Tell what is new in a rollout; what the model says, only in the session's own.
     fn follow_rollout(&mut self, follow: &mut Follow, own: bool) {
         // one that cannot be read makes the turn unenforced, at its end
-        for line in follow.lines().unwrap_or_default() {
-            let (at, events) = rollout::line(&line);
+        let _ = follow.lines(&mut |line| {
+            let (at, events) = rollout::line(line);
             for event in events {
                 match (is_said(&event), own) {
                     (true, false) => continue,
@@ -311,7 +350,7 @@ impl<'a> Course<'a> {
                 }
                 self.event(at.as_deref(), event, &[], "rollout");
             }
-        }
+        });
     }
 
     fn judged(&mut self, judgement: &Judgement) {
@@ -490,6 +529,12 @@ impl<'a> Course<'a> {
 }
 
 impl Party for Course<'_> {
+    fn started(&mut self) {
+        for (code, message) in self.warnings {
+            self.tell(None, &Item::Warning { code: *code, message });
+        }
+    }
+
     fn line(&mut self, line: &[u8]) -> Option<Stopped> {
         self.line += 1;
         if self.lines.is_some() {

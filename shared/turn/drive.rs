@@ -92,6 +92,9 @@ enum News {
 
 /// Who hears what happens in a turn, each time told whether it is to stop.
 pub trait Party {
+    /// The vendor has been started.
+    fn started(&mut self);
+
     /// A line of the vendor's output.
     fn line(&mut self, line: &[u8]) -> Option<Stopped>;
 
@@ -175,6 +178,7 @@ impl Drive {
         let mut child = command
             .spawn()
             .map_err(|error| format!("{}: cannot be started: {}", launch.program.display(), words(error)))?;
+        party.started();
         let pid = Pid::from_child(&child);
         if let Some(mut stdin) = child.stdin.take() {
             let prompt = launch.prompt.clone();

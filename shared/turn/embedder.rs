@@ -8,10 +8,11 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::control::{Code, unsupported};
-use super::{Kind, Stopped, Warning};
+use super::{Judgement, Kind, Stopped, Warning};
 use crate::json::{Layout, Writer};
 use crate::line::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
 use crate::seal;
@@ -76,6 +77,8 @@ struct Call {
     waits: Option<Waiting>,
     /// The input that it was given instead.
     replaced: Option<Box<RawValue>>,
+    /// What the embedder said, where that lets it run, until it is told what came of it.
+    leave: Option<&'static str>,
 }
 
 /// A call that waits.
@@ -117,6 +120,24 @@ impl Embedder {
         self.calls.get(id)?.replaced.as_deref()
     }
 
+    /// Whether a call that went on by an embedder's word did so by this one's, once. Whoever takes the socket's place
+    /// has a word of its own.
+    pub fn vouches(&mut self, judgement: &Judgement) -> bool {
+        let call = judgement.call_id.as_ref().and_then(|id| self.calls.get_mut(id));
+        let Some((call, said)) = call.and_then(|call| call.leave.take().map(|said| (call, said))) else { return false };
+        let value = |input: &RawValue| serde_json::from_str::<Value>(input.get()).ok();
+        match (said, judgement.decision.decision.as_str()) {
+            ("replace", "replace") => match (&judgement.decision.input, &call.replaced) {
+                (Some(went), Some(given)) => value(went) == value(given),
+                // an audit that others read holds no inputs
+                _ => true,
+            },
+            // what goes out may grant nothing
+            ("allow", "allow" | "abstain") | ("abstain", "abstain") => true,
+            _ => false,
+        }
+    }
+
     /// Deny what has waited long enough.
     pub fn run_out(&mut self, now: Instant) {
         let patience = self.patience.as_secs();
@@ -145,8 +166,14 @@ impl Embedder {
             let message = format!("the call {} came again with another tool or input, and was denied", asked.call_id);
             return vec![Told::Warning { code: Warning::Mutated, message }];
         }
-        let mut call =
-            Call { number, tool: asked.name.clone(), input: asked.input.get().into(), waits: None, replaced: None };
+        let mut call = Call {
+            number,
+            tool: asked.name.clone(),
+            input: asked.input.get().into(),
+            waits: None,
+            replaced: None,
+            leave: None,
+        };
         let told = match self.silent {
             Some(why) => {
                 deny(why);
@@ -290,6 +317,12 @@ impl Embedder {
         if let Word::Replace(input) = word {
             call.replaced = RawValue::from_string(input.into()).ok();
         }
+        call.leave = match word {
+            Word::Allow => Some("allow"),
+            Word::Abstain => Some("abstain"),
+            Word::Replace(_) => Some("replace"),
+            Word::Deny(_) => None,
+        };
         let sent = waiting.answer.send(line);
         call.waits = None;
         sent.map_err(|_| (Code::TooLate, format!("the call {call_id:?} does not wait any more: whoever asked is gone")))

@@ -131,3 +131,70 @@ fn one_that_asks_and_hangs_up_is_told_and_waits_no_more() {
     run.done("2");
     assert_eq!(run.end().code, Some(0));
 }
+
+/// Take the socket's place, and answer with this.
+fn usurp(path: &std::path::Path, decision: serde_json::Value, real: Option<PathBuf>) {
+    std::fs::rename(path, path.with_extension("real")).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut line = String::new();
+            BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
+            if let Some(real) = &real {
+                // the embedder is asked, and not listened to
+                let mut real = UnixStream::connect(real).unwrap();
+                real.write_all(line.as_bytes()).unwrap();
+                BufReader::new(real).read_line(&mut String::new()).unwrap();
+            }
+            let asked: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let answer = json!({"format": "metaharness.command/1", "id": "1", "command": "tool.decide",
+                "call_id": asked["call_id"], "decision": decision});
+            let _ = stream.write_all(format!("{answer}\n").as_bytes());
+        }
+    });
+}
+
+#[test]
+fn whoever_answers_in_the_embedders_place_leaves_the_turn_unenforced() {
+    let own = json!({"decision": "replace", "input": {"command": "mine"}});
+    let (embedders, abstain) =
+        (json!({"decision": "replace", "input": {"command": "y"}}), json!({"decision": "abstain"}));
+    // what it says, and what the embedder said to the same question, where it was put to it
+    for (said, heard) in [
+        (allow(), None),
+        (allow(), Some(deny("no"))),
+        (allow(), Some(embedders.clone())),
+        (allow(), Some(abstain)),
+        (own, Some(embedders)),
+    ] {
+        for kind in ["claude", "codex"] {
+            if kind == "codex" && heard.as_ref().is_some_and(|heard| heard["decision"] == "abstain") {
+                // an allow goes out as one there
+                continue;
+            }
+            let room = Room::new();
+            let body = ONE_CALL
+                .replace("call c1 Bash '{\"command\":\"x\"}'", "call c1 Bash '{\"command\":\"x\"}' CommandExecution");
+            if kind == "claude" {
+                room.claude(&body)
+            } else {
+                room.codex(&body)
+            };
+            let mut run = Asking::start(&room, kind, &[]);
+            run.next("turn.started");
+            let path = socket(&room);
+            usurp(&path, said.clone(), heard.is_some().then(|| path.with_extension("real")));
+            std::fs::write(room.path("go"), "").unwrap();
+            if let Some(heard) = &heard {
+                run.next("tool.requested");
+                run.decide("1", "c1", heard.clone());
+                run.done("1");
+            }
+            let over = run.end();
+            assert_eq!(over.code, Some(1), "{kind} {said} {heard:?}");
+            assert_eq!(over.warnings("COVERAGE_GAP").len(), 1, "{kind} {said} {heard:?}");
+            assert_eq!(over.decided("c1").1, "adapter", "{kind} {said} {heard:?}");
+        }
+    }
+}

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use self::options::{Asked, Format, Options};
 use self::report::Transcript;
-use super::{End, Stop, complain};
+use super::{End, Stop, complain, tame};
 use crate::host::{self, Line, Outlet, Room, words};
 use crate::line::MAX_LINE;
 use crate::seal::{self, VerifiedFrame};
@@ -112,11 +112,10 @@ fn work(options: &Options) -> Result<End, Stop> {
     let show = |event: &Event| transcript.show(event);
     let embedder = options.asking.map(|asking| Embedder::new(options.kind, asking.deadline, asking.on_eof));
     let mut course = Course::new(options.kind, (audit, audited), launch.home.clone(), &show, outlet)
+        .sharing(options.audit.is_some())
         .telling(lines(options, &order, &run, version, &before))
+        .warning(&before.warnings)
         .asking(embedder);
-    for (code, message) in &before.warnings {
-        course.warn(*code, message);
-    }
     if options.asking.is_some() {
         let room_for_more = room_for_more.clone();
         std::thread::spawn(move || commands(&post, &room_for_more));

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 use super::options::Options;
-use super::{PROGRAM, complain};
+use super::{PROGRAM, complain, tame};
 use crate::decide::clipped;
 use crate::frame::shown;
 use crate::host::{Outlet, tell_if_read};
@@ -120,6 +120,6 @@ impl Transcript {
             | Event::RateLimit { .. }
             | Event::Opaque { .. } => return,
         };
-        self.shown.set(tell_if_read(&format!("{line}\n")));
+        self.shown.set(tell_if_read(&format!("{}\n", tame(&line, "\n\t"))));
     }
 }

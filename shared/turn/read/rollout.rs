@@ -1,12 +1,14 @@
 //! Codex's rollout file, which tells what really ran by the ids that the hook saw.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::{figures, list, owned, text};
+use crate::host::open_regular;
 use crate::turn::Event;
+use crate::turn::follow::{LINES, MOST, too_long};
 use crate::vendor::{Vendor as _, codex::Codex};
 
 /// What a rollout tells of a turn.
@@ -41,6 +43,9 @@ const NO_CALL: [&str; 11] = [
     "SubAgentActivity",
 ];
 
+/// The longest first record of a rollout that is read, in bytes; it holds the session's instructions.
+const FIRST: u64 = 16 * 1024 * 1024;
+
 /// The rollout files of a session below the vendor's folder: its own, and, where the same session
 /// started them, those of its sub-agents.
 pub fn files(home: &Path, session: &str) -> Vec<PathBuf> {
@@ -71,9 +76,9 @@ fn belongs(path: &Path, session: &str) -> bool {
     if path.file_name().is_some_and(|name| name.to_string_lossy().contains(session)) {
         return true;
     }
-    let Ok(file) = fs_err::File::open(path) else { return false };
+    let Ok(file) = open_regular(path) else { return false };
     let mut first = String::new();
-    let read = BufReader::new(file).read_line(&mut first);
+    let read = BufReader::new(file.take(FIRST)).read_line(&mut first);
     let record: Value = serde_json::from_str(&first).unwrap_or_default();
     read.is_ok() && text(&record, "/payload/session_id") == Some(session)
 }
@@ -81,9 +86,16 @@ fn belongs(path: &Path, session: &str) -> bool {
 /// Add what a rollout file tells.
 ///
 /// # Errors
-/// It cannot be read.
+/// It cannot be read, is no regular file, or is longer than what is read of a file in a turn.
 pub fn read(path: &Path, into: &mut Rollout) -> std::io::Result<()> {
-    for line in BufReader::new(fs_err::File::open(path)?).split(b'\n') {
+    let file = open_regular(path)?;
+    if file.metadata()?.len() > MOST {
+        return Err(too_long(path));
+    }
+    for (number, line) in (1..).zip(BufReader::new(file.take(MOST)).split(b'\n')) {
+        if number > LINES {
+            return Err(too_long(path));
+        }
         let Ok(record) = serde_json::from_slice::<Value>(&line?) else { continue };
         match (text(&record, "/type"), text(&record, "/payload/type")) {
             (Some("token_usage_record"), _) => into.model_calls += 1,
