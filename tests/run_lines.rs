@@ -362,3 +362,14 @@ fn a_folder_that_is_too_long_for_a_socket_is_refused_with_what_to_do() {
     ended.refused("too long for the path of a socket; set TMPDIR, or XDG_RUNTIME_DIR, to a shorter one");
     assert_eq!(std::fs::read_dir(&long).unwrap().count(), 0, "nothing is left behind");
 }
+
+#[test]
+fn the_decision_about_a_call_stands_before_its_result_where_no_session_is_told() {
+    let room = Room::new();
+    room.claude("call c1 Bash '{\"command\":\"x\"}'; call c2 Write '{}'; answer fine");
+    let names: Vec<_> = events(&room, "claude").iter().map(|line| line["event"].clone()).collect();
+    let calls: Vec<_> =
+        names.iter().filter(|name| name.as_str().is_some_and(|name| name.starts_with("tool."))).collect();
+    let each = ["tool.requested", "tool.decided", "tool.result"];
+    assert_eq!(calls, [each, each].concat());
+}

@@ -549,6 +549,11 @@ impl Party for Course<'_> {
         }
         let (at, events) = self.reader.line(line);
         for event in events {
+            if !self.begun && self.lines.is_some() && matches!(event, Event::Result { .. }) {
+                // a call is over, so nobody says any more that the session has begun; the hook's word comes first
+                self.begin();
+                self.look();
+            }
             (self.show)(&event);
             // Codex's stream has no ids that its hook saw; its rollout has, in one row with what is said
             match (&event, self.kind) {
