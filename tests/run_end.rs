@@ -53,6 +53,39 @@ fn a_signal_during_a_call_interrupts_the_turn_and_leaves_nothing() {
 }
 
 #[test]
+fn whatever_signal_would_end_a_program_stops_the_turn_and_leaves_nothing() {
+    for (number, name) in
+        (20..).zip(["HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "XCPU", "VTALRM", "PROF", "IO"])
+    {
+        let (room, mark) = (Room::new(), mark(number));
+        room.claude(&format!("begin; touch \"$ROOM/ready\"; exec sleep {mark}"));
+        let child = started(&room, &[]);
+        signal(&child, name);
+        Ended::of(child.wait_with_output().unwrap())
+            .failed(&format!("mh-run: interrupted: SIG{name} came during the model call"));
+        assert!(!alive(&mark), "{name}");
+        assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0, "{name}");
+    }
+}
+
+#[test]
+fn an_output_that_may_not_grow_fails_the_run_and_leaves_nothing() {
+    let room = Room::new();
+    room.claude("begin; answer fine");
+    let command = room.governed("claude", &["--output-format", "events"]);
+    // the vendor and the hook are not held to it
+    let mut limited = Command::new("/bin/sh");
+    limited.args(["-c", "exec > \"$ROOM/out\"; head -c 2048 /dev/zero; ulimit -S -f 1; exec \"$@\"", "sh"]);
+    limited.arg(command.get_program()).args(command.get_args()).env("ROOM", room.path("."));
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).env_remove("XDG_RUNTIME_DIR");
+    let output = limited.current_dir(room.path("project")).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("could not write to stdout: file too large"), "{stderr}");
+    assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0);
+}
+
+#[test]
 fn a_signal_during_the_model_call_is_a_failed_model_call() {
     let (room, mark) = (Room::new(), mark(4));
     room.claude(&format!("begin; touch \"$ROOM/ready\"; sleep {mark}"));

@@ -350,3 +350,14 @@ fn a_call_whose_hook_is_gone_while_it_waits_was_denied() {
         );
     }
 }
+
+#[test]
+fn the_decision_about_a_call_stands_before_its_result_where_no_session_is_told() {
+    let room = Room::new();
+    room.claude("call c1 Bash '{\"command\":\"x\"}'; call c2 Write '{}'; answer fine");
+    let names: Vec<_> = events(&room, "claude").iter().map(|line| line["event"].clone()).collect();
+    let calls: Vec<_> =
+        names.iter().filter(|name| name.as_str().is_some_and(|name| name.starts_with("tool."))).collect();
+    let each = ["tool.requested", "tool.decided", "tool.result"];
+    assert_eq!(calls, [each, each].concat());
+}

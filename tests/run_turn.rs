@@ -241,7 +241,7 @@ fn codex_is_held_to_its_rollout() {
         ),
         ("ran x1 WebSearch ''", "no hook ever sees such a call"),
         (
-            "call x1 Bash '{\"command\":\"x\"}' CommandExecution; rm \"$rollout\"",
+            "call x1 Bash '{\"command\":\"x\"}' CommandExecution; rm \"$rollout\"; item() { :; }",
             "the vendor's rollout could not be read",
         ),
         (

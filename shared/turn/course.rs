@@ -514,6 +514,12 @@ impl<'a> Course<'a> {
         self.tell(at, &Item::Result { call: &call, failed, content, exit_code, record, source });
     }
 
+    /// Whether a call is under way. Codex's own record of one begins when it runs; it may wait for its decision before.
+    fn under_way(&self) -> bool {
+        self.calls.values().any(|known| known.requested && !known.over)
+            || self.embedder.as_ref().is_some_and(Embedder::waits)
+    }
+
     fn told(&mut self, told: Vec<Told>) {
         for told in told {
             match told {
@@ -543,6 +549,11 @@ impl Party for Course<'_> {
         }
         let (at, events) = self.reader.line(line);
         for event in events {
+            if !self.begun && self.lines.is_some() && matches!(event, Event::Result { .. }) {
+                // a call is over, so nobody says any more that the session has begun; the hook's word comes first
+                self.begin();
+                self.look();
+            }
             (self.show)(&event);
             // Codex's stream has no ids that its hook saw; its rollout has, in one row with what is said
             match (&event, self.kind) {
@@ -565,9 +576,9 @@ impl Party for Course<'_> {
     }
 
     fn outside(&mut self, outside: Outside) -> Option<Stopped> {
-        let embedder = self.embedder.as_mut();
-        let waits = embedder.as_ref().is_some_and(|embedder| embedder.waits());
-        let (told, stopped) = match (outside, embedder) {
+        // what is said now may end the waiting
+        let under_way = self.under_way();
+        let (told, stopped) = match (outside, self.embedder.as_mut()) {
             (Outside::Unread, _) => (Vec::new(), Some(Stopped::Unread)),
             (Outside::Hook(knock), _) => {
                 self.knocked(knock);
@@ -580,7 +591,7 @@ impl Party for Course<'_> {
         };
         self.told(told);
         if stopped.is_some() {
-            self.turn.stopping(waits);
+            self.turn.stopping(under_way);
         }
         stopped
     }
@@ -606,9 +617,7 @@ impl Party for Course<'_> {
         if self.lines.is_some() {
             self.look();
         }
-        // Codex's own record of a call begins when it runs; it may wait for its decision before
-        let under_way = self.calls.values().any(|known| known.requested && !known.over);
-        self.turn.stopping(under_way || self.embedder.as_ref().is_some_and(Embedder::waits));
+        self.turn.stopping(self.under_way());
         let told = self.embedder.as_mut().map(|embedder| embedder.stopping(by));
         self.told(told.unwrap_or_default());
         // a vendor that is told to stop stops its hooks too, and they have something to pass on

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::signal as known;
 use signal_hook::iterator::Signals;
 
 use super::{Launch, end_all};
@@ -27,6 +27,22 @@ const UNREAD: Duration = Duration::from_secs(3);
 
 /// And when it was told so again.
 const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// What ends a program that does not ask for it, and is not its own fault: any of them stops the turn, so that neither
+/// the vendor nor the run's folder is left behind. A limit on file sizes is an error of the write, and stops nothing.
+const STOPS: [i32; 11] = [
+    known::SIGHUP,
+    known::SIGINT,
+    known::SIGQUIT,
+    known::SIGUSR1,
+    known::SIGUSR2,
+    known::SIGALRM,
+    known::SIGTERM,
+    known::SIGXCPU,
+    known::SIGVTALRM,
+    known::SIGPROF,
+    known::SIGIO,
+];
 
 /// So many pieces of news may wait: whoever has more is held up, and a signal is never far behind.
 const NEWS: usize = 32;
@@ -144,7 +160,8 @@ impl Drive {
     pub fn new() -> std::io::Result<Drive> {
         let (sender, news) = mpsc::sync_channel(NEWS);
         let post = Post { sender, shut: Arc::default() };
-        Ok(Drive { signals: Signals::new([SIGINT, SIGTERM, SIGHUP])?, post, news })
+        signal_hook::flag::register(known::SIGXFSZ, Arc::default())?;
+        Ok(Drive { signals: Signals::new(STOPS)?, post, news })
     }
 
     /// The way in for what comes from outside.
@@ -276,11 +293,7 @@ fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, room: &Roo
                     return ending;
                 }
                 Ok(News::Signal(signal)) => {
-                    wanted = Some(Stopped::Signal(match signal {
-                        SIGINT => "SIGINT",
-                        SIGHUP => "SIGHUP",
-                        _ => "SIGTERM",
-                    }));
+                    wanted = Some(Stopped::Signal(signal_hook::low_level::signal_name(signal).unwrap_or("a signal")));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return ending,

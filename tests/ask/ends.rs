@@ -317,3 +317,27 @@ fn a_run_that_waits_ends_with_the_process_that_it_waits_for() {
     assert_eq!(wait(&mut run.child), Some(1));
     assert!(!alive(&mark));
 }
+
+/// Codex's stream tells of a call when it is over: that it runs is known from its hook alone.
+#[test]
+fn a_turn_that_the_embedder_stops_in_a_call_says_so_however_little_the_vendor_has_told() {
+    for (kind, name) in [("codex", "interrupt"), ("codex", "halt"), ("claude", "interrupt")] {
+        let room = Room::new();
+        let body =
+            "trap 'exit 1' INT; begin; hook PreToolUse Bash c1 '{\"command\":\"x\"}'; while :; do sleep 0.05; done";
+        if kind == "claude" {
+            room.claude(body)
+        } else {
+            room.codex(body)
+        };
+        let mut run = Asking::start(&room, kind, &[]);
+        run.next("tool.requested");
+        run.decide("1", "c1", allow());
+        run.next("tool.decided");
+        run.command("stop", json!({"command": name, "reason": "enough"}));
+        run.done("stop");
+        let over = run.end();
+        let error = format!("mh-run: interrupted by the embedder's {name} (enough) during a tool call\n");
+        assert!(over.code == Some(1) && over.stderr.ends_with(&error), "{kind} {name}: {}", over.stderr);
+    }
+}
