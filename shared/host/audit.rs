@@ -67,7 +67,7 @@ impl Record {
     }
 
     /// The line, with its line feed.
-    fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let mut out = Writer::new(Layout::Canonical);
         out.object();
         out.member("at", &self.at);

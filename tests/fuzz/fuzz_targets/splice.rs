@@ -10,7 +10,11 @@ const FILE: &str = "/home/u/.codex/config.toml";
 
 fn line(program: &str, frame: &str) -> Registration {
     let words = ["--frame", frame, "--digest", PIN, "--policy", "deny-only"];
-    Registration { program: program.into(), arguments: words.map(String::from).into() }
+    Registration {
+        program: program.into(),
+        arguments: words.map(String::from).into(),
+        patience: Registration::PATIENCE,
+    }
 }
 
 const PIN: &str = "0000000000000000000000000000000000000000000000000000000000000000";
