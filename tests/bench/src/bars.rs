@@ -57,7 +57,8 @@ pub fn check(bench: &Bench, scratch: &Path) -> Result<(), String> {
 
     let read = bench.hook("an allowed Read", &payload("Read", r#"{"file_path":"/x/a.txt"}"#), 0);
     let write = bench.hook("an allowed Write", &plain(1_000), 0);
-    for (case, bar) in [(&read, 45.0), (&write, 75.0)] {
+    // an allowed Read takes 45; two more are left for a loader or an allocator that has other habits
+    for (case, bar) in [(&read, 47.0), (&write, 75.0)] {
         bars.hold(&format!("{}, system calls", case.name), counter.system_calls(case)?, bar);
         bars.hold(&format!("{}, peak memory in MiB", case.name), counter.peak(case)? / MIB as f64, 4.0);
     }
