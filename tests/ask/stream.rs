@@ -30,9 +30,10 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
             "claude" => {
                 "say '{\"type\":\"assistant\",\"message\":{\"id\":\"m0\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"}]}}'"
             }
+            // its rollout is looked at now and then, and the hook's word is heard first
             _ => {
                 "item '{\"type\":\"Reasoning\",\"id\":\"r\",\"summary_text\":[\"hm\"]}'; \
-                 say '{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"reasoning\",\"text\":\"hm\"}}'"
+                 say '{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"reasoning\",\"text\":\"hm\"}}'; sleep 1"
             }
         };
         both(
