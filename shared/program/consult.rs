@@ -10,7 +10,7 @@ use crate::decide::{self, Asks, Decision, Need, Wanted, clipped};
 use crate::frame::{Operation, shown};
 use crate::host::{Decider, Unanswered};
 use crate::line::{Command, Order, Requested, Word};
-use crate::vendor::{Input, Payload, Vendor};
+use crate::vendor::{Payload, Vendor};
 
 /// Puts a line to a decider and takes the line that it answers.
 pub type Ask<'a> = &'a dyn Fn(&Decider, &str) -> Result<Vec<u8>, Unanswered>;
@@ -101,15 +101,11 @@ fn replaced<V: Vendor>(case: &Case<'_>, input: String) -> (Decision, &'static st
         let why = format!("{tool} {why}: the embedder replaced the input, and that cannot be delivered");
         (Decision::Deny(decide::refused(case.frame, &why)), "adapter")
     };
-    let new = match Input::read(&input) {
-        Ok(new) if new.is_object() => new,
-        Ok(_) => return undelivered("is given an input that is not an object"),
-        Err(fault) => return undelivered(&format!("is given an input that is no JSON ({fault})")),
+    let new = match V::replacement(&case.payload.event, &input, case.tool) {
+        Ok(new) => new,
+        Err(why) => return undelivered(&why),
     };
     let payload = Payload { input: new, ..case.payload.clone() };
-    if let Some(why) = V::refuses_replace(&payload.event, &payload, case.tool) {
-        return undelivered(&why);
-    }
     let call = finish::<V>(case.setup, case.frame, &payload, case.tool, V::asks(&payload, case.tool), case.around);
     match decide::decide(case.frame, &call, case.setup.policy) {
         Decision::Deny(reason) => (Decision::Deny(reason), "frame"),

@@ -3,6 +3,15 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// Whether two inputs are the same value, however each is written.
+pub fn same(one: &RawValue, other: &RawValue) -> bool {
+    let value = |input: &RawValue| serde_json::from_str::<serde_json::Value>(input.get()).ok();
+    value(one) == value(other)
+}
+
+/// Why a call of a tool that is not offered is refused.
+const WITHHELD: &str = "is not offered in this step: what the frame admits is";
+
 /// One decision of a hook.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -46,6 +55,22 @@ pub struct Decided {
 }
 
 impl Judgement {
+    /// A denial that stands in no audit, since no hook came to it.
+    pub fn denial(call_id: &str, reason: &str, by: &str, seam: &str) -> Judgement {
+        Judgement {
+            call_id: Some(call_id.into()),
+            decision: Decided { decision: "deny".into(), reason: Some(reason.into()), input: None },
+            decided_by: by.into(),
+            seam: seam.into(),
+            ..Judgement::default()
+        }
+    }
+
+    /// That of a call of a tool which is not offered under the frame.
+    pub fn withheld(call_id: &str) -> Judgement {
+        Judgement::denial(call_id, WITHHELD, "frame", "registration")
+    }
+
     /// Read a line of an audit.
     pub fn read(line: &[u8]) -> Option<Judgement> {
         serde_json::from_slice(line).ok()

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::audit::same;
 use super::embedder::{Asked, Told, again};
 use super::follow::Follow;
 use super::lines::{Call, Item, Lines};
-use super::outcome::{NOT_OFFERED, Unenforced, WITHHELD};
-use super::{Decided, Embedder, Event, Judgement, Kind, Outside, Party, Reader, Stopped, Turn, Warning, rollout};
+use super::outcome::{NOT_OFFERED, Unenforced};
+use super::{Embedder, Event, Judgement, Kind, Outside, Party, Reader, Stopped, Turn, Warning, rollout};
 use crate::frame::{Operation, write_operation};
 use crate::host::{Knock, Outlet};
 use crate::json::{Layout, Writer};
@@ -454,13 +455,7 @@ impl<'a> Course<'a> {
     fn never_decided(&mut self, id: &str) {
         let known = self.known(id);
         if known.asked.is_some() && !known.decided && !known.over {
-            self.judged(&Judgement {
-                call_id: Some(id.into()),
-                decision: Decided { decision: "deny".into(), reason: Some(CUT_SHORT.into()), input: None },
-                decided_by: "adapter".into(),
-                seam: "hook".into(),
-                ..Judgement::default()
-            });
+            self.judged(&Judgement::denial(id, CUT_SHORT, "adapter", "hook"));
         }
     }
 
@@ -500,13 +495,7 @@ impl<'a> Course<'a> {
             known.call.tool = kind.unwrap_or("a tool").into();
         }
         if !ran && !known.decided && content.contains(NOT_OFFERED) {
-            self.judged(&Judgement {
-                call_id: Some(id.into()),
-                decision: Decided { decision: "deny".into(), reason: Some(WITHHELD.into()), input: None },
-                decided_by: "frame".into(),
-                seam: "registration".into(),
-                ..Judgement::default()
-            });
+            self.judged(&Judgement::withheld(id));
         }
         self.request(id, None, "none");
         let call = self.known(id).call.clone();
@@ -636,10 +625,9 @@ impl Party for Course<'_> {
 
 /// Whether a decision is about another call than this one, whatever its id says.
 fn another(call: &Call, judgement: &Judgement) -> bool {
-    let value = |input: &RawValue| serde_json::from_str::<Value>(input.get()).ok();
     let tool = judgement.tool.as_ref().is_some_and(|tool| *tool != call.tool);
     let input = match (&judgement.input, &call.input) {
-        (Some(one), Some(other)) => value(one) != value(other),
+        (Some(one), Some(other)) => !same(one, other),
         // an audit that others read holds no inputs
         _ => false,
     };

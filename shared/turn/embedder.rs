@@ -8,15 +8,15 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::audit::same;
 use super::control::{Code, unsupported};
 use super::{Judgement, Kind, Stopped, Warning};
 use crate::json::{Layout, Writer};
 use crate::line::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
 use crate::seal;
-use crate::vendor::{Input, Payload, Vendor, claude::Claude, codex::Codex};
+use crate::vendor::{Vendor as _, claude::Claude, codex::Codex};
 
 /// A call that the hook asks about, as its line has it.
 #[derive(Debug, Clone, Deserialize)]
@@ -105,11 +105,6 @@ impl Embedder {
         Embedder { kind, patience, on_eof, calls: HashMap::new(), silent: None }
     }
 
-    /// When the next call has waited long enough.
-    pub fn next_due(&self) -> Option<Instant> {
-        self.calls.values().filter_map(|call| call.waits.as_ref()).map(|waiting| waiting.due).min()
-    }
-
     /// Whether a call waits.
     pub fn waits(&self) -> bool {
         self.calls.values().any(|call| call.waits.is_some())
@@ -125,10 +120,9 @@ impl Embedder {
     pub fn vouches(&mut self, judgement: &Judgement) -> bool {
         let call = judgement.call_id.as_ref().and_then(|id| self.calls.get_mut(id));
         let Some((call, said)) = call.and_then(|call| call.leave.take().map(|said| (call, said))) else { return false };
-        let value = |input: &RawValue| serde_json::from_str::<Value>(input.get()).ok();
         match (said, judgement.decision.decision.as_str()) {
             ("replace", "replace") => match (&judgement.decision.input, &call.replaced) {
-                (Some(went), Some(given)) => value(went) == value(given),
+                (Some(went), Some(given)) => same(went, given),
                 // an audit that others read holds no inputs
                 _ => true,
             },
@@ -299,10 +293,10 @@ impl Embedder {
         };
         if let Word::Replace(input) = word {
             let refused = match self.kind {
-                Kind::Claude => undeliverable::<Claude>(&call.tool, input),
-                Kind::Codex => undeliverable::<Codex>(&call.tool, input),
+                Kind::Claude => Claude::replacement(EVENT, input, &call.tool),
+                Kind::Codex => Codex::replacement(EVENT, input, &call.tool),
             };
-            if let Some(why) = refused {
+            if let Err(why) = refused {
                 return Err((
                     Code::UnsupportedControl,
                     format!("{DECIDE} replace: {} {why}; it still waits", call.tool),
@@ -328,6 +322,9 @@ impl Embedder {
         sent.map_err(|_| (Code::TooLate, format!("the call {call_id:?} does not wait any more: whoever asked is gone")))
     }
 }
+
+/// Where the hooks ask.
+const EVENT: &str = "PreToolUse";
 
 /// Why nobody is asked once the embedder has stopped the turn.
 const OVER: &str = "the embedder stopped the turn";
@@ -356,17 +353,6 @@ fn framed(raw: &str) -> Result<(), String> {
     let comma = if members.trim_start().starts_with('}') { "" } else { "," };
     let document = if tagged { raw.to_string() } else { format!("{{\"format\":\"{tag}\"{comma}{members}") };
     seal::verify(document.as_bytes(), None).map(drop).map_err(|refusal| format!("{}: {refusal}", refusal.name()))
-}
-
-/// Why the vendor would not run this tool with this input, if it would not.
-fn undeliverable<V: Vendor>(tool: &str, input: &str) -> Option<String> {
-    match Input::read(input) {
-        Ok(input) if input.is_object() => {
-            V::refuses_replace("PreToolUse", &Payload { input, ..Payload::default() }, tool)
-        }
-        Ok(_) => Some("is given an input that is not an object".into()),
-        Err(fault) => Some(format!("is given an input that is no JSON ({fault})")),
-    }
 }
 
 /// The line that a hook is answered with.

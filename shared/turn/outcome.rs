@@ -1,6 +1,6 @@
 //! What a turn came to: the events, the audit and the end of the process, added up.
 
-use super::{Decided, Ending, Event, Figures, Judgement, Kind, Promise, Stopped, rollout::Rollout};
+use super::{Ending, Event, Figures, Judgement, Kind, Promise, Stopped, rollout::Rollout};
 
 /// A call of the turn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,9 +57,6 @@ pub struct Terminal {
 
 /// What the vendor says of a call of a tool that it was told not to offer (Claude Code 2.1.332).
 pub const NOT_OFFERED: &str = "is disabled for this session";
-
-/// Why a call of a tool that is not offered is refused.
-pub const WITHHELD: &str = "is not offered in this step: what the frame admits is";
 
 /// A call that the vendor's own permissions refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -272,14 +269,8 @@ impl Turn {
             .and_then(|denial| denial.reason().map(String::from));
         self.refused = denials.filter(|denial| denial.tool.is_some()).cloned().collect();
         let withheld = self.calls.iter().filter(|call| call.withheld);
-        self.refused.extend(withheld.map(|call| Judgement {
-            call_id: Some(call.id.clone()),
-            tool: Some(call.tool.clone()),
-            decision: Decided { decision: "deny".into(), reason: Some(WITHHELD.into()), input: None },
-            decided_by: "frame".into(),
-            seam: "registration".into(),
-            ..Judgement::default()
-        }));
+        self.refused
+            .extend(withheld.map(|call| Judgement { tool: Some(call.tool.clone()), ..Judgement::withheld(&call.id) }));
         let refused = |id: &str| self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(id));
         let by_hook = |id: &str| self.calls.iter().any(|call| call.id == id && call.by_hook);
         let own = self.denials.iter().filter(|(id, ..)| !refused(id) && !by_hook(id));

@@ -82,7 +82,19 @@ pub trait Vendor {
 
     /// Why the vendor would not run a call with this input in place of its own, if it would not;
     /// it runs the call as it was then, or neither. To follow the tool's name.
-    fn refuses_replace(event: &str, replaced: &Payload<'_>, tool: &str) -> Option<String>;
+    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String>;
+
+    /// Read the input that a call of this tool is to have in place of its own.
+    ///
+    /// # Errors
+    /// Why the vendor would not run it, to follow the tool's name.
+    fn replacement<'a>(event: &str, input: &'a str, tool: &str) -> Result<Input<'a>, String> {
+        let new = Input::read(input).map_err(|fault| format!("is given an input that is no JSON ({fault})"))?;
+        if !new.is_object() {
+            return Err("is given an input that is not an object".into());
+        }
+        Self::refuses_replace(event, &new, tool).map_or(Ok(new), Err)
+    }
 
     /// The answer on the vendor's wire.
     fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire;

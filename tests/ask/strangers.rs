@@ -27,13 +27,19 @@ fn question(call: &str, input: &str) -> String {
 const ONE_CALL: &str =
     "begin; until [ -e \"$ROOM/go\" ]; do sleep 0.02; done; call c1 Bash '{\"command\":\"x\"}'; answer fine";
 
-#[test]
-fn garbage_and_silence_change_nothing() {
+/// A run of one call, its session begun, and where its hooks ask.
+fn begun() -> (Room, Asking, PathBuf) {
     let room = Room::new();
     room.claude(ONE_CALL);
     let mut run = Asking::start(&room, "claude", &[]);
     run.next("turn.started");
     let path = socket(&room);
+    (room, run, path)
+}
+
+#[test]
+fn garbage_and_silence_change_nothing() {
+    let (room, mut run, path) = begun();
     let mode =
         std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path.parent().unwrap()).unwrap().permissions());
     assert_eq!(mode & 0o077, 0, "others can come to it");
@@ -85,11 +91,7 @@ fn a_thousand_connections_do_not_keep_a_hook_out() {
 
 #[test]
 fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
-    let room = Room::new();
-    room.claude(ONE_CALL);
-    let mut run = Asking::start(&room, "claude", &[]);
-    run.next("turn.started");
-    let path = socket(&room);
+    let (room, mut run, path) = begun();
     let ask = |line: &str| {
         let mut stranger = UnixStream::connect(&path).unwrap();
         stranger.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -114,11 +116,8 @@ fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
 
 #[test]
 fn one_that_asks_and_hangs_up_is_told_and_waits_no_more() {
-    let room = Room::new();
-    room.claude(ONE_CALL);
-    let mut run = Asking::start(&room, "claude", &[]);
-    run.next("turn.started");
-    let mut stranger = UnixStream::connect(socket(&room)).unwrap();
+    let (room, mut run, path) = begun();
+    let mut stranger = UnixStream::connect(path).unwrap();
     stranger.write_all(question("c7", "{}").as_bytes()).unwrap();
     run.next("tool.requested");
     drop(stranger);

@@ -9,7 +9,7 @@ pub use entry::{EVENTS, Form, SHELL_END, group, managed, settings};
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, Event, Payload, Place, Protected, RawAsks, RawNeed, Table, Vendor, Verdict, Wire};
+use super::{Environment, Event, Input, Payload, Place, Protected, RawAsks, RawNeed, Table, Vendor, Verdict, Wire};
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::mcp;
 
@@ -103,7 +103,7 @@ impl Vendor for Claude {
 
     /// Measured for these tools. A path in a call has been made absolute by the vendor; what it
     /// makes of one that an embedder wrote is its own affair, so it has to be absolute already.
-    fn refuses_replace(event: &str, replaced: &Payload<'_>, tool: &str) -> Option<String> {
+    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
         if event != "PreToolUse" {
             return Some(format!("takes no replaced input at {event}: neither command would run"));
         }
@@ -111,7 +111,7 @@ impl Vendor for Claude {
             return Some("was not seen to run a replaced input, and then its own would run".into());
         }
         let own = !tool.starts_with(mcp::PREFIX);
-        let relative = |member: &&&str| replaced.input.text(member).is_some_and(|path| !path.starts_with('/'));
+        let relative = |member: &&&str| input.text(member).is_some_and(|path| !path.starts_with('/'));
         let member = ["file_path", "notebook_path", "path"].iter().filter(|_| own).find(relative)?;
         Some(format!("has a `{member}` in the replaced input that is not an absolute path"))
     }

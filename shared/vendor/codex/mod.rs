@@ -12,7 +12,7 @@ pub use entry::{
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, Event, Payload, Place, Protected, RawAsks, Table, Vendor, Verdict, Wire};
+use super::{Environment, Event, Input, Payload, Place, Protected, RawAsks, Table, Vendor, Verdict, Wire};
 use crate::decide::Half;
 use crate::frame::mcp;
 
@@ -125,15 +125,15 @@ impl Vendor for Codex {
 
     /// Measured for these tools. Of a shell and of a patch only `command` is replaced, whatever
     /// else is given.
-    fn refuses_replace(event: &str, replaced: &Payload<'_>, tool: &str) -> Option<String> {
+    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
         if event != "PreToolUse" {
             return Some(format!("takes no replaced input at {event}"));
         }
         match tool {
-            "Bash" | "apply_patch" if replaced.input.text("command").is_none() => {
+            "Bash" | "apply_patch" if input.text("command").is_none() => {
                 Some("has no string `command` in the replaced input".into())
             }
-            "Bash" | "apply_patch" if replaced.input.count() != 1 => {
+            "Bash" | "apply_patch" if input.count() != 1 => {
                 Some("takes nothing but `command` from a replaced input, and there is more in it".into())
             }
             tool if tool.starts_with(mcp::PREFIX) || Self::REPLACED.contains(&tool) => None,
