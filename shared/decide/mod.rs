@@ -46,13 +46,37 @@ pub struct Call {
     pub asks: Asks,
 }
 
-/// A write to something that the guard stands on.
+/// A write to something that is kept from the calls of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tampering {
     /// The path, as the call has it.
     pub path: String,
     /// What it is, as `the frame in force`.
-    pub what: String,
+    pub what: &'static str,
+    /// Why it is kept.
+    pub kept: Kept,
+}
+
+/// Why a place is kept from writing calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// A step is held by it.
+    Guard,
+    /// A vendor starts it, or does what it says, by itself and before any hook is asked.
+    Starts,
+    /// The vendor puts it into the conversation by itself, with every file that it imports.
+    Loads,
+}
+
+impl Kept {
+    /// The rule, in words.
+    fn rule(self) -> &'static str {
+        match self {
+            Kept::Guard => "what guards a step is not changed from inside it",
+            Kept::Starts => "what is started or obeyed before any hook is asked is not changed from inside a step",
+            Kept::Loads => "what it imports would be read past the frame, so it is not changed in this step",
+        }
+    }
 }
 
 /// What a call asks for.
@@ -145,8 +169,8 @@ impl Half {
 pub struct Target {
     /// As the call has it.
     pub written: String,
-    /// In every spelling that matters.
-    pub spelled: Spelled,
+    /// In every spelling that matters, once for each file that it may be; none, where no path rule asks.
+    pub spelled: Vec<Spelled>,
 }
 
 /// The answer.
@@ -196,11 +220,9 @@ pub fn admits(frame: &VerifiedFrame, operation: &Operation) -> bool {
 /// Why the call must not run, if it must not: the checks in their order.
 fn refusal(frame: &VerifiedFrame, call: &Call) -> Option<String> {
     let tool = brief(&call.tool, 110);
-    if let Some(Tampering { path, what }) = &call.tampers {
+    if let Some(Tampering { path, what, kept }) = &call.tampers {
         let path = brief(path, 200);
-        return Some(format!(
-            "{tool} would change {path}, which is {what}: what guards a step is not changed from inside it"
-        ));
+        return Some(format!("{tool} would change {path}, which is {what}: {}", kept.rule()));
     }
     let needs = match &call.asks {
         Asks::Needs(needs) => needs,
@@ -249,14 +271,14 @@ fn not_admitted(frame: &VerifiedFrame, need: &Need) -> Option<String> {
 
 fn out_of_scope(frame: &VerifiedFrame, need: &Need) -> Option<String> {
     let (Wanted::Operation(operation), Some(target)) = (&need.wanted, &need.path) else { return None };
-    match scope::judge(&frame.frame().scope, operation, &target.spelled) {
+    target.spelled.iter().find_map(|spelled| match scope::judge(&frame.frame().scope, operation, spelled) {
         Ruling::Silent | Ruling::Admitted => None,
         Ruling::Refused { rule, glob } => Some(format!(
             "needs {operation} on {}, which path rule {rule} ({}) does not admit",
             brief(&target.written, 200),
             brief(glob, 120)
         )),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -288,7 +310,7 @@ mod tests {
     fn need(operation: Operation, path: Option<&str>) -> Need {
         let target = |path: &str| Target {
             written: path.into(),
-            spelled: Spelled { resolved: vec![path.into()], other: Vec::new() },
+            spelled: vec![Spelled { resolved: vec![path.into()], other: Vec::new() }],
         };
         Need { wanted: Wanted::Operation(operation), path: path.map(target) }
     }
@@ -355,7 +377,7 @@ mod tests {
 
     #[test]
     fn what_guards_the_step_comes_first_and_the_conversation_is_free() {
-        let tampers = Some(Tampering { path: "/f".into(), what: "the frame in force".into() });
+        let tampers = Some(Tampering { path: "/f".into(), what: "the frame in force", kept: Kept::Guard });
         let words =
             "Tool would change /f, which is the frame in force: what guards a step is not changed from inside it";
         for asks in [Asks::Conversation, Asks::Needs(vec![need(Operation::FileEdit, None)])] {

@@ -10,11 +10,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use super::consult::{Embedder, consult};
-use crate::decide::{self, Asks, Call, Decision, Need, Policy, REASON_LIMIT, Target, clipped};
-use crate::frame::shown;
+use crate::decide::{self, Asks, Call, Decision, Kept, Need, Policy, REASON_LIMIT, Target, clipped};
+use crate::frame::{Operation, shown};
 use crate::host::{self, Decider, Exit, Folders, Input, Record, Setup};
 use crate::seal::{self, VerifiedFrame};
-use crate::vendor::{Environment, Event, LONGEST, Payload, Place, Protected, RawAsks, RawNeed, Vendor, Verdict, Wire};
+use crate::vendor::{
+    self, Environment, Event, LONGEST, Payload, Place, Protected, RawAsks, RawNeed, Vendor, Verdict, Wire,
+};
 
 /// What is left for the answer when the deadline has passed: the entries' own limit lies above it.
 const LAST_WORD: Duration = Duration::from_secs(2);
@@ -330,38 +332,53 @@ pub(super) fn finish<V: Vendor>(
     if let Some(why) = too_much(payload, &needs) {
         return asks(Asks::Nothing(why));
     }
+    let paths = || needs.iter().filter_map(|need| need.path.as_ref());
+    if let Some(why) = paths().find_map(|path| host::unclear(&path.written, payload.cwd.as_deref())) {
+        return asks(Asks::Nothing(why));
+    }
     let writes = setup.self_protect && needs.iter().any(|need| need.writes() && need.path.is_some());
-    let scoped = !frame.frame().scope.is_empty();
-    let folders = match writes || (scoped && needs.iter().any(|need| need.path.is_some())) {
-        true => folders::<V>(payload, around),
-        false => Folders::default(),
-    };
-    if scoped && folders.project.is_none() && needs.iter().any(|need| need.path.is_some()) {
+    let scoped = !frame.frame().scope.is_empty() && paths().next().is_some();
+    // where it leads matters to a path rule, and to what a write must not change; else the letters are enough
+    let folders = if writes || scoped { folders::<V>(payload, around) } else { Folders::default() };
+    if scoped && folders.project.is_none() {
         let why = "cannot be judged by the path rules: the working folder that they are relative to is gone";
         return asks(Asks::Nothing(why.into()));
     }
-    let mut guarded = Vec::new();
+    let taken = match paths().filter(|_| writes || scoped).map(|path| folders.take(path)).collect::<Result<Vec<_>, _>>()
+    {
+        Ok(taken) => taken,
+        Err(why) => return asks(Asks::Nothing(why)),
+    };
+    if scoped && let Some(path) = taken.iter().find(|path| folders.is_copy(path)) {
+        return asks(Asks::Nothing(format!(
+            "is about {}, in a copy of the working tree, where the path rules of this step do not hold: work on the files \
+             of the project itself",
+            clipped(&shown(path.written()), 150)
+        )));
+    }
+    let mut tampers = None;
     if writes {
         let Some(own) = own_program() else {
             let why = "cannot be judged: the file of the program that guards this step cannot be told; mount /proc, or start \
                        the program by its absolute path";
             return asks(Asks::Nothing(why.into()));
         };
-        guarded = protected::<V>(setup, own, folders.project.as_deref(), around.environment);
+        let mut places = places(setup, own, folders.project.as_deref(), around.environment);
+        if scoped || !decide::admits(frame, &Operation::FileRead) {
+            places.extend(loaded::<V>());
+        }
+        let written = needs.iter().filter(|need| need.path.is_some()).zip(&taken);
+        tampers = host::guarded(written.filter(|(need, _)| need.writes()).map(|(_, path)| path), &places);
     }
-    let written = needs.iter().filter(|need| need.writes()).filter_map(|need| need.path.as_ref());
-    let tampers = host::guarded(&folders, written.map(|path| path.written.as_str()), &guarded);
-    let needs = needs
-        .into_iter()
-        .map(|need| Need {
-            path: need.path.map(|path| Target {
-                spelled: if scoped { folders.spell(&path) } else { Default::default() },
-                written: path.written,
-            }),
-            wanted: need.wanted,
-        })
-        .collect();
-    Call { tool: tool.into(), tampers, asks: Asks::Needs(needs) }
+    let mut taken = taken.into_iter();
+    let needs = needs.into_iter().map(|need| Need {
+        path: need.path.map(|path| {
+            let spelled = taken.next().filter(|_| scoped).map(|taken| folders.spell(&taken)).unwrap_or_default();
+            Target { written: path.written, spelled }
+        }),
+        wanted: need.wanted,
+    });
+    Call { tool: tool.into(), tampers, asks: Asks::Needs(needs.collect()) }
 }
 
 /// The folders that paths go by: what the environment names as the project, else the process's
@@ -380,20 +397,33 @@ fn own_program() -> Option<PathBuf> {
     std::env::current_exe().ok().or_else(named)
 }
 
-fn protected<V: Vendor>(
-    setup: &Setup,
-    own: PathBuf,
-    project: Option<&Path>,
-    environment: Environment<'_>,
-) -> Vec<Protected> {
-    let file = |path: PathBuf, what| Protected { place: Place::File(path), what };
+/// What a writing call must not touch: what guards this step, and what any vendor is governed by.
+fn places(setup: &Setup, own: PathBuf, project: Option<&Path>, environment: Environment<'_>) -> Vec<Protected> {
+    let file = |path: PathBuf, what| Protected::guard(Place::File(path), what);
     let mut all = Vec::new();
     all.extend(setup.frame.clone().map(|path| file(path, "the frame in force")));
-    all.push(file(own, "the program that guards this step"));
+    let what = "the program that guards this step";
+    let folder = own.parent().map(PathBuf::from);
+    all.push(file(own, what));
+    if let Some(folder) = folder {
+        // a project that holds the program, as a checkout does, is worked on all the same
+        let place = match project.is_some_and(|project| project.starts_with(&folder)) {
+            true => Place::Among { names: &["mh-*"], folders: vec![folder], below: false },
+            false => Place::folder(folder, None),
+        };
+        // the programs beside it are as good as it: one of them writes the entries
+        all.push(Protected::guard(place, "beside the program that guards this step"));
+    }
     all.extend(setup.audit.clone().map(|path| file(path, "the audit of this step")));
     all.extend(setup.decider.as_ref().map(|decider| file(decider.path().into(), "the decider of this step")));
-    all.extend(V::protected(environment, project));
+    all.extend(vendor::places(environment, project));
     all
+}
+
+/// What the vendor loads by itself, of its own accord.
+fn loaded<V: Vendor>() -> impl Iterator<Item = Protected> {
+    let what = "loaded by itself, with every file that it imports";
+    V::LOADED.iter().map(move |names| Protected { place: Place::Names(names), what, kept: Kept::Loads })
 }
 
 #[cfg(test)]

@@ -5,14 +5,16 @@ mod advice;
 pub mod claude;
 pub mod codex;
 mod payload;
+mod places;
 mod table;
 
 pub use advice::advice;
 pub use payload::{Input, Keys, LONGEST, Payload};
+pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
@@ -48,6 +50,11 @@ pub trait Vendor {
     /// Calls that no hook ever sees: the vendor's own word for them, and why.
     const UNSEEN: &'static [(&'static str, &'static str)];
 
+    /// The names of files that the vendor puts into the conversation by itself, with every file that they
+    /// import, in the form of [`Place::Names`]. Where the path rules refuse a file, or none may be read, an
+    /// import is a way to it.
+    const LOADED: &'static [&'static [&'static str]];
+
     /// The tools of the release that was measured.
     fn table() -> &'static Table;
 
@@ -73,9 +80,6 @@ pub trait Vendor {
 
     /// Whether an admitted call of this tool is granted where the vendor would ask somebody.
     fn grants_approval(tool: &str) -> bool;
-
-    /// The places that a writing call must not touch, besides the guard's own.
-    fn protected(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected>;
 
     /// The project folder, where the environment names it.
     fn project(environment: Environment<'_>) -> Option<PathBuf>;
@@ -253,34 +257,6 @@ pub enum PathKind {
     Entry,
     /// It is about what lies below.
     Folder,
-}
-
-/// A place that self-protection keeps a writing call from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Protected {
-    /// Which paths it is.
-    pub place: Place,
-    /// What it is, in words.
-    pub what: &'static str,
-}
-
-/// Which paths are protected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// This file.
-    File(PathBuf),
-    /// This folder and all below it.
-    Folder(PathBuf),
-    /// Every file with a name that begins and ends so, directly in a folder of this name,
-    /// wherever that lies: a vendor may be started anywhere next time.
-    Named {
-        /// The folder's name.
-        folder: &'static str,
-        /// How the file's name begins.
-        prefix: &'static str,
-        /// How it ends.
-        suffix: &'static str,
-    },
 }
 
 /// A hook's command line, as an entry has it.

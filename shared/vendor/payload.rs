@@ -53,7 +53,7 @@ pub struct Input<'a> {
 }
 
 /// The members of an input that some tool's judgement depends on.
-const ASKED: [&str; 7] = ["file_path", "notebook_path", "path", "pattern", "command", "server", "ws"];
+const ASKED: [&str; 8] = ["file_path", "notebook_path", "path", "pattern", "command", "server", "ws", "isolation"];
 
 impl Input<'_> {
     /// Read an input that stands alone, as an embedder gives one.

@@ -73,7 +73,12 @@ impl Table {
     /// that nobody can name.
     pub fn asks(&self, payload: &Payload<'_>, tool: &str, product: &str) -> RawAsks {
         match self.class(tool) {
-            Some(Class::Carries(_, asks)) => asks(payload),
+            Some(Class::Carries(_, asks)) => match asks(payload) {
+                RawAsks::Needs(_) if !payload.input.is_object() => {
+                    RawAsks::Nothing("has an input that is no object, which no call of it has".into())
+                }
+                asks => asks,
+            },
             Some(Class::Conversation(_)) => RawAsks::Conversation,
             Some(Class::Denied(why)) => RawAsks::Nothing(format!("{why}, which no operation admits")),
             None => RawAsks::Nothing(format!(

@@ -257,7 +257,7 @@ fn fields_that_a_vendor_adds_or_lacked_change_nothing() {
         payload["effort"] = json!(null);
         assert_eq!(fire(vendor, &payload), usual);
         // the least that is needed
-        let least = json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash" });
+        let least = json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {} });
         assert_eq!(fire(vendor, &least), usual);
     }
 }
@@ -285,7 +285,8 @@ fn a_reason_is_ascii_and_bounded_and_keeps_what_to_do_next() {
 fn a_long_name_does_not_take_the_place_of_what_is_said_about_it() {
     let scratch = crate::common::Scratch::new();
     let long = "n".repeat(3_000);
-    let glob = format!("**/{long}");
+    let names = "n".repeat(250) + "/";
+    let glob = format!("**/{}", names.repeat(12) + "n");
     let frame = scratch.frame("frame.json", &["--admit", "file.edit", "--scope", &glob, "none"]);
     let says = |tool: &str, input: Value| {
         let run = Run::hook(CLAUDE).frame(&frame).stdin(bytes(&call(CLAUDE, tool, input)));
@@ -298,6 +299,14 @@ fn a_long_name_does_not_take_the_place_of_what_is_said_about_it() {
         "{reason}"
     );
     let reason = says("Edit", json!({ "file_path": format!("/{long}") }));
+    let wanted = format!(
+        "Edit is about /{}, and it cannot be told which file that is: it passes /{}, which cannot be followed (file name too \
+         long): write a path that does not pass it (step 1, ",
+        cut(146),
+        cut(146)
+    );
+    assert!(reason.starts_with(&wanted), "{reason}");
+    let reason = says("Edit", json!({ "file_path": format!("/{}n", names.repeat(12)) }));
     let wanted = format!(
         "Edit needs file.edit on /{}, which path rule 1 (file:**/{}) does not admit (step 1, ",
         cut(196),

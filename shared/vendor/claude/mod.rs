@@ -32,6 +32,9 @@ impl Vendor for Claude {
     const REPLACED: &'static [&'static str] =
         &["Agent", "Bash", "Edit", "Glob", "Grep", "Monitor", "NotebookEdit", "Read", "Skill", "TaskCreate", "Write"];
     const UNSEEN: &'static [(&'static str, &'static str)] = &[];
+    /// `AGENTS.md` in a folder that has no `CLAUDE.md` (measured).
+    const LOADED: &'static [&'static [&'static str]] =
+        &[&["claude.md"], &["claude.local.md"], &["agents.md"], &[".claude", "rules", "**"]];
 
     fn table() -> &'static Table {
         &table::TABLE
@@ -76,26 +79,6 @@ impl Vendor for Claude {
         false
     }
 
-    fn protected(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
-        let what = "the configuration of Claude Code";
-        let home = environment("HOME").map(PathBuf::from);
-        let folders =
-            [environment("CLAUDE_CONFIG_DIR").map(PathBuf::from), home.as_ref().map(|home| home.join(".claude"))];
-        let mut places = vec![
-            Place::Named { folder: ".claude", prefix: "settings", suffix: ".json" },
-            Place::Folder("/etc/claude-code".into()),
-        ];
-        let own = [".claude/settings.json", ".claude/settings.local.json"];
-        places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
-        for folder in folders.into_iter().flatten() {
-            // it may be a link into another folder, where people keep such files
-            places.push(Place::File(folder.join("settings.json")));
-            places.push(Place::Folder(folder));
-        }
-        places.extend(home.map(|home| Place::File(home.join(".claude.json"))));
-        places.into_iter().map(|place| Protected { place, what }).collect()
-    }
-
     /// The folder the session was started in. It stays put when the session's own folder moves.
     fn project(environment: Environment<'_>) -> Option<PathBuf> {
         environment("CLAUDE_PROJECT_DIR").map(PathBuf::from)
@@ -119,6 +102,51 @@ impl Vendor for Claude {
     fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         answer::answer(event, name, verdict)
     }
+}
+
+/// What Claude Code takes its guard, its servers and what it runs by itself from. Of an agent, a
+/// skill and a command the header can have hooks and servers of its own, and the text commands
+/// that run as it is loaded; the rest are the folders that its own sandbox keeps from writing.
+const STARTED: &[&[&str]] = &[
+    &[".mcp.json"],
+    &[".claude", "agents", "**"],
+    &[".claude", "skills", "**"],
+    &[".claude", "commands", "**"],
+    &[".claude", "hooks", "**"],
+    &[".claude", "plugins", "**"],
+    &[".claude", "workflows", "**"],
+    &[".claude", "routines", "**"],
+    &[".claude", "scheduled_tasks.json"],
+    &[".claude", "launch.json"],
+    &[".claude", "daemon.json"],
+];
+
+/// The places that Claude Code is governed by and started from.
+pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
+    let what = "the configuration of Claude Code";
+    let home = environment("HOME").map(PathBuf::from);
+    let folders = [environment("CLAUDE_CONFIG_DIR").map(PathBuf::from), home.as_ref().map(|home| home.join(".claude"))];
+    let mut places = vec![
+        Place::Names(&[".claude", "settings*.json"]),
+        Place::Names(&[".claude.json"]),
+        Place::folder("/etc/claude-code".into(), project),
+    ];
+    let own = [".claude/settings.json", ".claude/settings.local.json"];
+    places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
+    for folder in folders.into_iter().flatten() {
+        // it may be a link into another folder, where people keep such files
+        places.push(Place::File(folder.join("settings.json")));
+        places.push(Place::folder(folder, project));
+    }
+    places.extend(home.map(|home| Place::File(home.join(".claude.json"))));
+    let mut all: Vec<Protected> = places.into_iter().map(|place| Protected::guard(place, what)).collect();
+    let what = "what Claude Code starts or obeys by itself at its next start";
+    all.extend(STARTED.iter().map(|names| Protected::starts(Place::Names(names), what)));
+    all.extend(project.map(|project| Protected::starts(Place::File(project.join(".mcp.json")), what)));
+    let what = "the program of Claude Code";
+    let program: [&[&str]; 2] = [&["node_modules", "@anthropic-ai", "**"], &[".local", "share", "claude", "**"]];
+    all.extend(program.map(|names| Protected::guard(Place::Names(names), what)));
+    all
 }
 
 /// The other events that the program knows. Exit 2 would loop at `Stop` and replace output at

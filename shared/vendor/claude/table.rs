@@ -8,6 +8,9 @@ use crate::vendor::{PathKind, Payload, RawAsks, RawNeed, RawPath, Table, Tool, o
 const QUEUES: &str = "queues a prompt for later, outside this step";
 const MOVES: &str = "moves the session to another working tree";
 
+/// Where the vendor makes copies of the working tree, in the repository (measured).
+const COPIES: &str = ".claude/worktrees";
+
 /// The tools of the release that was measured, those that older ones had, and the names that the
 /// model may still use for them.
 pub static TABLE: Table = Table {
@@ -31,8 +34,8 @@ pub static TABLE: Table = Table {
         Tool::carries("PowerShell", "shell", |_| RawAsks::operation(Shell)),
         Tool::carries("Monitor", "shell; with `ws` also web.read", monitor),
         Tool::carries("Skill", "skill.load", |_| RawAsks::operation(SkillLoad)),
-        Tool::carries("Agent", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
-        Tool::carries("Task", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
+        Tool::carries("Agent", "subagent.spawn", agent),
+        Tool::carries("Task", "subagent.spawn", agent),
         Tool::carries("Workflow", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
         Tool::carries("SendMessage", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
         Tool::carries("TodoWrite", "task.todo", |_| RawAsks::operation(TaskTodo)),
@@ -85,6 +88,10 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     let pattern = call.input.text("pattern").unwrap_or_default();
     let mut folder = if path.is_empty() { ".".to_string() } else { path.into_owned() };
     if let Head::Glob = head {
+        // the vendor cuts it off (measured), and what is behind it may be an absolute path
+        if pattern.trim() != pattern || pattern.contains('\u{feff}') {
+            return RawAsks::Nothing("has white space at an end of its pattern: write it without".into());
+        }
         let wild = pattern.find(['*', '?', '[', '{', '!', '(']).unwrap_or(pattern.len());
         let (literal, rest) = match pattern[..wild].rfind('/') {
             _ if wild == pattern.len() => (pattern.as_ref(), ""),
@@ -104,6 +111,22 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
         path: Some(RawPath { written: folder, kind: PathKind::Folder }),
         ..RawNeed::of(operation)
     }])
+}
+
+/// Starts an agent: here, in a copy of the working tree, or on another machine.
+fn agent(call: &Payload<'_>) -> RawAsks {
+    match call.input.text("isolation").as_deref() {
+        None if !call.input.has("isolation") => RawAsks::operation(SubagentSpawn),
+        Some("worktree") => RawAsks::Needs(vec![RawNeed {
+            path: Some(RawPath { written: COPIES.into(), kind: PathKind::Folder }),
+            ..RawNeed::of(SubagentSpawn)
+        }]),
+        _ => RawAsks::Nothing(
+            "has an `isolation` other than `worktree`: no hook is asked about what an agent does on another machine; start it \
+             without"
+                .into(),
+        ),
+    }
 }
 
 /// Runs a command in the background, or opens a web socket.

@@ -51,6 +51,9 @@ impl Vendor for Codex {
         ("write_stdin", "typing into a terminal fires no hook, and a turn is given no terminal"),
     ];
 
+    /// It loads `AGENTS.md`, in which nothing is imported.
+    const LOADED: &'static [&'static [&'static str]] = &[];
+
     fn table() -> &'static Table {
         &table::TABLE
     }
@@ -88,35 +91,6 @@ impl Vendor for Codex {
         tool.starts_with(mcp::PREFIX)
     }
 
-    fn protected(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
-        let home = environment("HOME").map(PathBuf::from);
-        let mut places = vec![
-            Place::Named { folder: ".codex", prefix: "", suffix: ".toml" },
-            Place::Named { folder: ".codex", prefix: "hooks", suffix: ".json" },
-            Place::Folder("/etc/codex".into()),
-        ];
-        let folders = [environment("CODEX_HOME").map(PathBuf::from), home.as_ref().map(|home| home.join(".codex"))];
-        let own = [".codex/config.toml", ".codex/hooks.json"];
-        places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
-        for folder in folders.into_iter().flatten() {
-            // either may be a link into another folder, where people keep such files
-            places.extend(["config.toml", "hooks.json"].map(|file| Place::File(folder.join(file))));
-            places.push(Place::Folder(folder));
-        }
-        let what = "the configuration of Codex";
-        let mut protected: Vec<Protected> = places.into_iter().map(|place| Protected { place, what }).collect();
-        // zsh, as login shell, reads these before every hook; of two, the compiled one if newer
-        let own = [home, environment("ZDOTDIR").map(PathBuf::from)].into_iter().flatten();
-        let start_up = own.map(|folder| folder.join(".zshenv")).chain(["/etc/zshenv".into(), "/etc/zsh/zshenv".into()]);
-        for file in start_up {
-            let what = "a start-up file of the shell that starts the hook";
-            let mut compiled = file.clone().into_os_string();
-            compiled.push(".zwc");
-            protected.extend([file, compiled.into()].map(|file| Protected { place: Place::File(file), what }));
-        }
-        protected
-    }
-
     /// None is named; the hook's own working folder is the session's. The payload's is the call's,
     /// and the agent's to choose.
     fn project(_: Environment<'_>) -> Option<PathBuf> {
@@ -144,4 +118,46 @@ impl Vendor for Codex {
     fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         answer::answer(event, name, verdict)
     }
+}
+
+/// What Codex takes its guard, its servers, its command rules and what it runs by itself from,
+/// wherever it is started.
+const CONFIGURATION: &[&[&str]] = &[
+    &[".codex", "*.toml"],
+    &[".codex", "hooks*.json"],
+    &[".codex", ".env"],
+    &[".codex", "rules", "**"],
+    &[".codex", "hooks", "**"],
+];
+
+/// What Codex is told by itself at its next start.
+const STARTED: &[&[&str]] = &[
+    &[".codex", "agents", "**"],
+    &[".codex", "skills", "**"],
+    &[".codex", "prompts", "**"],
+    &[".codex", "plugins", "**"],
+    &[".agents", "skills", "**"],
+    &[".agents", "plugins", "**"],
+];
+
+/// The places that Codex is governed by and started from.
+pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
+    let home = environment("HOME").map(PathBuf::from);
+    let mut places: Vec<Place> = CONFIGURATION.iter().map(|names| Place::Names(names)).collect();
+    places.push(Place::folder("/etc/codex".into(), project));
+    let folders = [environment("CODEX_HOME").map(PathBuf::from), home.as_ref().map(|home| home.join(".codex"))];
+    let own = [".codex/config.toml", ".codex/hooks.json"];
+    places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
+    for folder in folders.into_iter().flatten() {
+        // either may be a link into another folder, where people keep such files
+        places.extend(["config.toml", "hooks.json"].map(|file| Place::File(folder.join(file))));
+        places.push(Place::folder(folder, project));
+    }
+    let what = "the configuration of Codex";
+    let mut all: Vec<Protected> = places.into_iter().map(|place| Protected::guard(place, what)).collect();
+    let what = "what Codex starts or obeys by itself at its next start";
+    all.extend(STARTED.iter().map(|names| Protected::starts(Place::Names(names), what)));
+    let program = Place::Names(&["node_modules", "@openai", "**"]);
+    all.push(Protected::guard(program, "the program of Codex"));
+    all
 }

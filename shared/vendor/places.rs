@@ -1,0 +1,151 @@
+//! The places that a writing call must not touch, besides the guard's own: one list, whichever
+//! vendor's hook is asked. From one vendor's session a file tool can take the other's guard away.
+
+use std::path::{Path, PathBuf};
+
+use super::{Environment, claude, codex};
+use crate::decide::Kept;
+
+/// A place that a writing call is kept from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protected {
+    /// Which paths it is.
+    pub place: Place,
+    /// What it is, in words.
+    pub what: &'static str,
+    /// Why it is kept.
+    pub kept: Kept,
+}
+
+/// Which paths are protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// This file, by whatever link it is reached.
+    File(PathBuf),
+    /// This folder and all below it, by whatever link it is reached; but not what lies below
+    /// `except`, a project that is worked on inside of it.
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The project.
+        except: Option<PathBuf>,
+    },
+    /// Names one in the other, wherever they stand: a vendor may be started anywhere next time. In a
+    /// name, `*` stands for any characters; `**` at the end is all below, the folder itself too.
+    Names(&'static [&'static str]),
+    /// Files with one of these names, `*` as above, in one of these folders or below it: told by the
+    /// letters of the path alone.
+    Among {
+        /// The names.
+        names: &'static [&'static str],
+        /// The folders, by absolute path.
+        folders: Vec<PathBuf>,
+        /// Whether a folder below counts too.
+        below: bool,
+    },
+}
+
+impl Protected {
+    /// What a step is held by.
+    pub fn guard(place: Place, what: &'static str) -> Protected {
+        Protected { place, what, kept: Kept::Guard }
+    }
+
+    /// What a vendor starts or obeys by itself.
+    pub fn starts(place: Place, what: &'static str) -> Protected {
+        Protected { place, what, kept: Kept::Starts }
+    }
+}
+
+impl Place {
+    /// A folder and all below it, save for a project inside of it.
+    pub fn folder(folder: PathBuf, project: Option<&Path>) -> Place {
+        let inside = |project: &&Path| project.starts_with(&folder) && **project != *folder;
+        Place::Folder { except: project.filter(inside).map(PathBuf::from), folder }
+    }
+}
+
+/// All of them.
+pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
+    let mut all = claude::places(environment, project);
+    all.extend(codex::places(environment, project));
+    all.extend(starting(environment));
+    all
+}
+
+const SHELL_FILES: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshrc.zwc",
+    ".zprofile",
+    ".zprofile.zwc",
+    ".zlogin",
+    ".zlogin.zwc",
+];
+
+/// What an entry's line needs to run, what the shells obey that vendors start, and the vendors' own
+/// programs.
+fn starting(environment: Environment<'_>) -> Vec<Protected> {
+    let what = "a start-up file of the shell that starts the hook";
+    let absolute = |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let homes: Vec<PathBuf> = ["HOME", "ZDOTDIR"].into_iter().filter_map(absolute).collect();
+    let mut all = Vec::new();
+    // zsh, as login shell, reads it before every hook of Codex, whoever else's it is by a link
+    let first = homes.iter().map(|home| home.join(".zshenv")).chain(["/etc/zshenv".into(), "/etc/zsh/zshenv".into()]);
+    // bash reads what these name before the line that starts the hook
+    let named = ["BASH_ENV", "ENV"].into_iter().filter_map(absolute);
+    all.extend(first.chain(named).map(|file| Protected::guard(Place::File(file), what)));
+    let compiled = Place::Among { names: &[".zshenv.zwc"], folders: homes.clone(), below: false };
+    all.push(Protected::guard(compiled, what));
+    let what = "a start-up file of a shell that vendors start by themselves";
+    let etc = ["/etc", "/etc/zsh"].map(PathBuf::from).into();
+    let names = &["bash.bashrc", "profile", "zshenv*", "zshrc*", "zprofile*", "zlogin*"];
+    all.push(Protected::starts(Place::Among { names, folders: etc, below: false }, what));
+    all.push(Protected::starts(Place::Among { names: SHELL_FILES, folders: homes, below: false }, what));
+    let mut path: Vec<PathBuf> =
+        environment("PATH").iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute()).collect();
+    path.extend(["/bin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from));
+    let names = &["sh", "bash", "dash", "zsh", "busybox", "timeout", "claude", "codex", "node"];
+    let what = "a program that starts the hook, or that is started with it";
+    all.push(Protected::guard(Place::Among { names, folders: path, below: false }, what));
+    let what = "what every program on this system is started by";
+    let folders = ["/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64"].map(PathBuf::from).into();
+    all.push(Protected::guard(Place::Among { names: &["*.so", "*.so.*"], folders, below: true }, what));
+    let names = &["ld.so.preload", "ld.so.cache", "ld.so.conf", "passwd"];
+    all.push(Protected::guard(Place::Among { names, folders: vec!["/etc".into()], below: false }, what));
+    all
+}
+
+/// Whether a name is one of this pattern, in which `*` stands for any characters.
+pub fn like(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(head) else { return false };
+    (0..=name.len()).any(|from| name.get(from..).is_some_and(|name| like(rest, name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::like;
+
+    #[test]
+    fn a_star_is_any_characters() {
+        for (pattern, name, wanted) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("settings*.json", "settings.json", true),
+            ("settings*.json", "settings.local.json", true),
+            ("settings*.json", "settings.json.bak", false),
+            ("*.so.*", "libc.so.6", true),
+            ("*.so.*", "libc.so", false),
+            ("*", "", true),
+            ("é*", "éa", true),
+            ("*a", "éa", true),
+        ] {
+            assert_eq!(like(pattern, name), wanted, "{pattern} {name}");
+        }
+    }
+}
