@@ -10,6 +10,7 @@ mod events;
 mod launch;
 mod limits;
 mod mcp;
+mod ordinary;
 mod patches;
 mod payloads;
 mod properties;
