@@ -384,10 +384,10 @@ pub(super) fn finish<V: Vendor>(
 /// The folders that paths go by: what the environment names as the project, else the process's
 /// own folder, which an agent cannot move, if it is still there.
 fn folders<V: Vendor>(payload: &Payload<'_>, around: &Surroundings<'_>) -> Folders {
-    let own = around.folder.clone().or_else(|| std::env::current_dir().ok());
+    let own = || around.folder.clone().or_else(|| std::env::current_dir().ok());
     let absolute = |path: &PathBuf| path.is_absolute();
-    let working = payload.cwd.as_ref().map(PathBuf::from).filter(absolute).or_else(|| own.clone());
-    Folders::new(working.unwrap_or_else(|| "/".into()), V::project(around.environment).filter(absolute).or(own))
+    let working = payload.cwd.as_ref().map(PathBuf::from).filter(absolute).or_else(own);
+    Folders::new(working.unwrap_or_else(|| "/".into()), V::project(around.environment).filter(absolute).or_else(own))
 }
 
 /// The file of this program: by the system's word, and where it has none, without `/proc`, by the name that it was started
@@ -407,11 +407,11 @@ fn places(setup: &Setup, own: PathBuf, project: Option<&Path>, environment: Envi
     all.push(file(own, what));
     if let Some(folder) = folder {
         // a project that holds the program, as a checkout does, is worked on all the same
-        let place = match project.is_some_and(|project| project.starts_with(&folder)) {
-            true => Place::Among { names: &["mh-*"], folders: vec![folder], below: false },
-            false => Place::folder(folder, None),
-        };
-        // the programs beside it are as good as it: one of them writes the entries
+        let holds = project.is_some_and(|project| project.starts_with(&folder));
+        let names = if holds { &["mh-*"] } else { &["*"] };
+        // the programs beside it are as good as it: one of them writes the entries. Where the system
+        // told of the program, no link is left in its folder's name
+        let place = Place::Among { names, folders: vec![folder], below: !holds };
         all.push(Protected::guard(place, "beside the program that guards this step"));
     }
     all.extend(setup.audit.clone().map(|path| file(path, "the audit of this step")));

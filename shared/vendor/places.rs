@@ -94,16 +94,17 @@ fn starting(environment: Environment<'_>) -> Vec<Protected> {
     let absolute = |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let homes: Vec<PathBuf> = ["HOME", "ZDOTDIR"].into_iter().filter_map(absolute).collect();
     let mut all = Vec::new();
-    // zsh, as login shell, reads it before every hook of Codex, whoever else's it is by a link
-    let first = homes.iter().map(|home| home.join(".zshenv")).chain(["/etc/zshenv".into(), "/etc/zsh/zshenv".into()]);
+    // zsh, as login shell, reads it before every hook of Codex; people keep it elsewhere, by a link
+    let first = homes.iter().map(|home| home.join(".zshenv"));
     // bash reads what these name before the line that starts the hook
     let named = ["BASH_ENV", "ENV"].into_iter().filter_map(absolute);
     all.extend(first.chain(named).map(|file| Protected::guard(Place::File(file), what)));
     let compiled = Place::Among { names: &[".zshenv.zwc"], folders: homes.clone(), below: false };
     all.push(Protected::guard(compiled, what));
+    let etc: Vec<PathBuf> = ["/etc", "/etc/zsh"].map(PathBuf::from).into();
+    all.push(Protected::guard(Place::Among { names: &["zshenv*"], folders: etc.clone(), below: false }, what));
     let what = "a start-up file of a shell that vendors start by themselves";
-    let etc = ["/etc", "/etc/zsh"].map(PathBuf::from).into();
-    let names = &["bash.bashrc", "profile", "zshenv*", "zshrc*", "zprofile*", "zlogin*"];
+    let names = &["bash.bashrc", "profile", "zshrc*", "zprofile*", "zlogin*"];
     all.push(Protected::starts(Place::Among { names, folders: etc, below: false }, what));
     all.push(Protected::starts(Place::Among { names: SHELL_FILES, folders: homes, below: false }, what));
     let mut path: Vec<PathBuf> =

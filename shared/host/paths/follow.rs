@@ -24,6 +24,8 @@ pub struct Led {
     /// Links followed on the longest part that exists, the rest as it stands. A link whose target is
     /// missing is followed too: writing to it creates the target.
     pub real: PathBuf,
+    /// Whether nothing is there.
+    pub missing: bool,
 }
 
 /// Why it cannot be told where a path leads.
@@ -99,7 +101,7 @@ pub fn follow(path: &Path) -> Result<Led, Untold> {
             _ => {}
         }
     }
-    Ok(Led { entry: entry.unwrap_or_else(|| real.clone()), real })
+    Ok(Led { entry: entry.unwrap_or_else(|| real.clone()), real, missing })
 }
 
 /// Whether a folder is one of procfs, wherever that is mounted: its links lead by who follows them.

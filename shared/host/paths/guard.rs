@@ -1,6 +1,6 @@
 //! Whether a write changes what a step is held by.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, Stat, lstat, stat};
 use rustix::io::Errno;
@@ -12,13 +12,14 @@ use crate::vendor::{Place, Protected, like};
 
 /// What a write to one of these paths would change of the places, if anything.
 pub fn guarded<'a>(written: impl IntoIterator<Item = &'a Taken>, places: &[Protected]) -> Option<Tampering> {
-    let mut known = Known::default();
+    let mut missing = Vec::new();
     let looked: Vec<(Look<'_>, &Protected)> =
-        places.iter().map(|protected| (known.look(&protected.place), protected)).collect();
+        places.iter().map(|protected| (Look::at(&protected.place, &mut missing), protected)).collect();
     written.into_iter().find_map(|taken| {
         // a link's own name counts as well as where it leads: what reads the configuration follows it
         let names = taken.names().map(Name::new).collect::<Vec<_>>();
-        let targets: Vec<Stat> = taken.led.iter().filter_map(|led| stat(&led.real).ok()).collect();
+        let targets: Vec<Stat> =
+            taken.led.iter().filter(|led| !led.missing).filter_map(|led| stat(&led.real).ok()).collect();
         looked.iter().find(|(look, _)| look.is_hit(taken, &names, &targets)).map(|(_, protected)| Tampering {
             path: taken.written.clone(),
             what: protected.what,
@@ -81,44 +82,32 @@ struct Look<'a> {
     name: Option<&'a std::ffi::OsStr>,
 }
 
-/// What the looks at other places have told.
-#[derive(Default)]
-struct Known {
-    /// Not there, and so nothing below.
-    missing: Vec<PathBuf>,
-    /// There, and no link.
-    plain: Vec<PathBuf>,
-}
-
-impl Known {
-    fn look<'a>(&mut self, place: &'a Place) -> Look<'a> {
+impl<'a> Look<'a> {
+    /// Look once. `missing` are the folders that other looks have not found: nothing is below them.
+    fn at(place: &'a Place, missing: &mut Vec<&'a Path>) -> Look<'a> {
         let path = match place {
             Place::File(path) | Place::Folder { folder: path, .. } => path,
             Place::Names(_) | Place::Among { .. } => return Look { place, found: None, name: None },
         };
-        let name = path.file_name();
         // a slash or a dot behind the last name would have a link followed
-        let path: PathBuf = path.components().collect();
-        let plain = !path.components().any(|part| part == std::path::Component::ParentDir);
-        // of what is missing, the names are literal from the first folder on that is there
-        for (above, at) in path.ancestors().enumerate().filter(|_| plain) {
-            if self.plain.iter().any(|known| known == at) || self.missing.iter().any(|known| at.starts_with(known)) {
-                return Look { place, found: None, name };
-            }
-            match lstat(at) {
-                Err(Errno::NOENT | Errno::NOTDIR) => self.missing.push(at.into()),
-                Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::Symlink => {
-                    self.plain.push(at.into());
-                    return Look { place, found: (above == 0).then_some(found), name };
-                }
-                _ => break,
-            }
+        let plain: PathBuf = path.components().collect();
+        // what stands before a `..` may be missing, and what is behind it still there
+        let name = path.file_name().filter(|_| !path.components().any(|part| part == Component::ParentDir));
+        if name.is_some() && missing.iter().any(|folder| path.starts_with(folder)) {
+            return Look { place, found: None, name };
         }
-        Look { place, found: stat(&path).ok(), name: None }
+        match lstat(&plain) {
+            _ if name.is_none() => Look { place, found: stat(&plain).ok(), name },
+            Err(Errno::NOENT | Errno::NOTDIR) => {
+                missing.push(path);
+                Look { place, found: None, name }
+            }
+            Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::Symlink => {
+                Look { place, found: Some(found), name }
+            }
+            _ => Look { place, found: stat(&plain).ok(), name: None },
+        }
     }
-}
-
-impl Look<'_> {
     /// Whether a write changes this place that is done to a path by these names, and to these files
     /// that are there.
     fn is_hit(&self, taken: &Taken, names: &[Name<'_>], targets: &[Stat]) -> bool {

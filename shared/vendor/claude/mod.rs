@@ -134,9 +134,10 @@ pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Prote
     let own = [".claude/settings.json", ".claude/settings.local.json"];
     places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
     for folder in folders.into_iter().flatten() {
-        // it may be a link into another folder, where people keep such files
-        places.push(Place::File(folder.join("settings.json")));
+        let settings = folder.join("settings.json");
         places.push(Place::folder(folder, project));
+        // it may be a link into another folder, where people keep such files
+        places.push(Place::File(settings));
     }
     places.extend(home.map(|home| Place::File(home.join(".claude.json"))));
     let mut all: Vec<Protected> = places.into_iter().map(|place| Protected::guard(place, what)).collect();

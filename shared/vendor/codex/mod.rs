@@ -149,9 +149,10 @@ pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Prote
     let own = [".codex/config.toml", ".codex/hooks.json"];
     places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
     for folder in folders.into_iter().flatten() {
-        // either may be a link into another folder, where people keep such files
-        places.extend(["config.toml", "hooks.json"].map(|file| Place::File(folder.join(file))));
+        let files = ["config.toml", "hooks.json"].map(|file| Place::File(folder.join(file)));
         places.push(Place::folder(folder, project));
+        // either may be a link into another folder, where people keep such files
+        places.extend(files);
     }
     let what = "the configuration of Codex";
     let mut all: Vec<Protected> = places.into_iter().map(|place| Protected::guard(place, what)).collect();
