@@ -34,6 +34,20 @@ pub enum Doubt {
         /// What in it no path has.
         why: &'static str,
     },
+    /// A rule of the path scope has an operation that the frame does not admit: there the rule changes nothing.
+    NotAdmitted {
+        /// Which rule, counted from 1.
+        rule: usize,
+        /// The operation.
+        operation: Operation,
+    },
+    /// A rule of the path scope never decides, since one before it decides for all that it matches.
+    Covered {
+        /// Which rule, counted from 1.
+        rule: usize,
+        /// Which one decides.
+        by: usize,
+    },
     /// A vendor's rendering of this pair is also that of another one.
     AmbiguousMcp {
         /// The server.
@@ -55,6 +69,14 @@ impl fmt::Display for Doubt {
             }
             Doubt::OtherState { step, node } => write!(f, "`step.state` is {step:?}, but `node.id` is {node:?}"),
             Doubt::IdleGlob { glob, why } => write!(f, "the glob {glob:?} of the path scope matches no path: {why}"),
+            Doubt::NotAdmitted { rule, operation } => {
+                write!(f, "rule {rule} of the path scope has {operation}, which the frame does not admit anywhere")
+            }
+            Doubt::Covered { rule, by } => write!(
+                f,
+                "rule {rule} of the path scope never decides, since rule {by} before it matches all that it matches; put it \
+                 before that one"
+            ),
             Doubt::AmbiguousMcp { server, tool, rendered } => write!(
                 f,
                 "mcp.call {server:?}/{tool:?} reaches a vendor's hook as `{rendered}`, which another pair of server \
@@ -85,6 +107,10 @@ pub fn doubts(frame: &Frame) -> Vec<Doubt> {
     }
     let globs = frame.scope.iter().flat_map(|rule| &rule.subjects);
     found.extend(globs.filter_map(|glob| idle(glob).map(|why| Doubt::IdleGlob { glob: glob.clone(), why })));
+    for (at, rule) in frame.scope.iter().enumerate() {
+        let missing = rule.operations.iter().find(|operation| !frame.operations.contains(operation));
+        found.extend(missing.map(|operation| Doubt::NotAdmitted { rule: at + 1, operation: operation.clone() }));
+    }
     let pairs = frame.operations.iter().filter_map(|operation| match operation {
         Operation::McpCall { server, tool } => {
             Some((server, tool, mcp::join(&mcp::narrow(server), &mcp::narrow(tool))))
@@ -112,6 +138,8 @@ fn idle(glob: &str) -> Option<&'static str> {
         "" => Some("it is empty"),
         "." => None,
         _ if path.starts_with('~') => Some("a path does not begin with `~`; write the home folder out"),
+        _ if path.starts_with('$') => Some("nothing is put in for a variable; write out what it stands for"),
+        _ if path.trim() != path => Some("it has white space at an end"),
         _ if path.starts_with('!') => Some("`!` is no negation; put a rule with fewer operations before"),
         _ if path.ends_with('/') => Some("a path does not end in `/`; write `/**` for all below a folder"),
         _ => parts.find_map(|part| match part {

@@ -13,6 +13,8 @@ pub(super) struct Builder {
     step: Option<u32>,
     attempt: Option<u32>,
     handoff: Option<Handoff>,
+    /// The rules that stand last: for a project, and against all else.
+    project: Option<[ScopeRule; 2]>,
     /// What `--source` and `--asked-by` are about.
     last: Option<Line>,
 }
@@ -85,6 +87,10 @@ impl Builder {
                 let (glob, operations) = (value()?, value()?);
                 self.frame.scope.push(rule(glob, &operations)?);
             }
+            "scope-project" => {
+                let (folder, operations) = (value()?, value()?);
+                once(&mut self.project, &named, project(&folder, &operations)?)?;
+            }
             _ => return Err(Stop::usage(format!("there is no flag {named}"))),
         }
         Ok(())
@@ -101,12 +107,14 @@ impl Builder {
         let handoff = self.handoff.ok_or_else(|| {
             Stop::usage("say what the step owes: --handoff-none, --handoff-artifact NAME or --handoff-answer SCHEMA")
         })?;
+        let mut frame = self.frame;
+        frame.scope.extend(self.project.into_iter().flatten());
         Ok(Frame {
             step: Step { workflow: id.clone(), state: state.clone(), index, attempt: self.attempt.unwrap_or(1) },
             workflow: Workflow { id, version },
             node: Node { id: state },
             handoff,
-            ..self.frame
+            ..frame
         })
     }
 
@@ -134,6 +142,24 @@ fn rule(glob: String, operations: &str) -> Result<ScopeRule, Stop> {
         list => list.split(',').map(operation).collect::<Result<_, _>>()?,
     };
     Ok(ScopeRule { subjects, operations })
+}
+
+/// The rules that admit these operations in a folder and nothing anywhere else. A rule admits only where a path really
+/// leads, so the folder is named by that.
+fn project(folder: &str, operations: &str) -> Result<[ScopeRule; 2], Stop> {
+    let failed = |error: std::io::Error| Stop::failed(format!("--scope-project: {}", crate::host::words(error)));
+    let real = fs_err::canonicalize(folder).map_err(failed)?;
+    if !real.is_dir() {
+        return Err(Stop::usage(format!("--scope-project takes a folder, and {folder:?} is none")));
+    }
+    let real = real.to_str().ok_or_else(|| Stop::usage(format!("--scope-project: {folder:?} is not UTF-8")))?;
+    if real.contains('*') {
+        return Err(Stop::usage(format!(
+            "--scope-project: the folder {real:?} has a `*` in its name, which a glob cannot say"
+        )));
+    }
+    let below = rule(format!("{}/**", real.trim_end_matches('/')), operations)?;
+    Ok([below, rule("/**".into(), "none")?])
 }
 
 fn once<T>(place: &mut Option<T>, flag: &str, value: T) -> Result<(), Stop> {

@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{End, Print, Stop, about, complain, read, run, text};
-use crate::frame::doubts;
 use crate::host;
 use crate::seal::{Minted, VerifiedFrame, mint};
+use crate::vendor::surely_meant_otherwise;
 
 const PROGRAM: &str = "mh-frame-seal";
 
 const HELP: &str = "\
-usage: mh-frame-seal [FILE|-] [-o OUT] [--reseal] [--print digest|canonical|text]
+usage: mh-frame-seal [FILE|-] [-o OUT] [--reseal] [--allow-doubtful] [--print digest|canonical|text]
        mh-frame-seal --new --workflow ID --version V --state S --step N [--attempt N]
              [--admit OP...]... [--admit-mcp SERVER TOOL]...
              [--prior TEXT [--source S]]... [--obligation TEXT [--asked-by S]]...
              [--reaching TEXT [--asked-by S]]... [--next STATE...]...
              --handoff-none | --handoff-artifact NAME [--kind K] | --handoff-answer SCHEMA
-             [--entities-from S --entity M...] [--scope GLOB OP,OP]... [-o OUT] [--print ...]
+             [--entities-from S --entity M...] [--scope GLOB OP,OP]... [--scope-project DIR OP,OP]
+             [-o OUT] [--print ...]
 
 Seals a frame: reads one without a digest (from standard input unless FILE is given) or
 builds one from flags, and writes the sealed document to standard output or to OUT.
@@ -27,6 +28,8 @@ Nothing is admitted by default.
   -o, --output OUT   write beside OUT and rename, so that it holds the old or the new
   --reseal           seal a document again whose digest does not describe it; without
                      this such a document is refused
+  --allow-doubtful   seal what nobody means as well: a rule that never decides, a glob that matches
+                     no path, a rule for an operation that is not admitted
   --print WHAT       print the digest, the canonical bytes, or the instruction text
                      (instead of the document, unless that goes to OUT)
   --new              build the frame from flags
@@ -43,6 +46,8 @@ Nothing is admitted by default.
   --scope GLOB OPS   what may be done to the files that GLOB matches (`*` within a folder,
                      `**` across folders); OPS is a list with commas, or `none`; the first
                      rule that matches decides
+  --scope-project DIR OPS   OPS in DIR and all below it, and nothing anywhere else; the
+                     rules of --scope come before
   --help, --version
 
 exit codes: 0 sealed; 1 the document is refused; 2 usage, or a file cannot be read or written
@@ -55,7 +60,8 @@ pub fn seal(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let new = arguments.iter().any(|argument| argument == "--new");
-    let (mut input, mut output, mut print, mut reseal) = (None, None, None, false);
+    let (mut input, mut output, mut print) = (None, None, None);
+    let (mut reseal, mut doubtful) = (false, false);
     let mut builder = super::new::Builder::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
@@ -67,6 +73,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
         match argument {
             lexopt::Arg::Short('o') | lexopt::Arg::Long("output") => output = Some(PathBuf::from(parser.value()?)),
             lexopt::Arg::Long("reseal") => reseal = true,
+            lexopt::Arg::Long("allow-doubtful") => doubtful = true,
             lexopt::Arg::Long("print") => print = Some(Print::from_word(&text(parser.value()?, "--print")?)?),
             lexopt::Arg::Long("new") => {}
             lexopt::Arg::Value(file) if !new && input.is_none() => input = Some(PathBuf::from(file)),
@@ -80,14 +87,14 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let output = output.filter(|target| target != Path::new("-"));
     let sealed = match new {
         true if reseal => return Err(Stop::usage("--reseal is for a document, and --new builds one")),
-        true => minted("the new frame", crate::seal::seal(builder.frame()?))?,
+        true => minted("the new frame", crate::seal::seal(builder.frame()?), doubtful)?,
         false => {
             let file = input.unwrap_or_else(|| "-".into());
             let name = file.display().to_string();
             let bytes = read(&file).map_err(|refusal| Stop::document(&name, &refusal))?;
             match mint(&bytes, reseal).map_err(|refusal| Stop::document(&name, &refusal))? {
                 (sealed, Minted::Before) => sealed,
-                (sealed, Minted::Now) => minted(&name, sealed)?,
+                (sealed, Minted::Now) => minted(&name, sealed, doubtful)?,
             }
         }
     };
@@ -105,10 +112,14 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     Ok((shown, End::Good))
 }
 
-/// A frame that is newly sealed must not hold what everybody reads and nobody means.
-fn minted(name: &str, sealed: VerifiedFrame) -> Result<VerifiedFrame, Stop> {
-    match doubts(sealed.frame()).first() {
-        Some(doubt) => Err(Stop::refused(format!("{name}: not sealed: {doubt}"))),
-        None => Ok(sealed),
+/// A frame that is newly sealed must not hold what everybody reads and nobody means; all of it is told.
+fn minted(name: &str, sealed: VerifiedFrame, doubtful: bool) -> Result<VerifiedFrame, Stop> {
+    let doubts = surely_meant_otherwise(&sealed);
+    match doubts.split_last() {
+        Some((last, others)) if !doubtful => {
+            others.iter().for_each(|doubt| complain(PROGRAM, &format!("{name}: not sealed: {doubt}")));
+            Err(Stop::refused(format!("{name}: not sealed: {last}")))
+        }
+        _ => Ok(sealed),
     }
 }

@@ -29,6 +29,65 @@ pub fn matches(glob: &str, text: &str) -> bool {
     open[pieces.len()]
 }
 
+/// The most pairs of places in two globs that are looked at to tell whether one holds the other.
+const MOST_STATES: usize = 20_000;
+
+/// Whether every text that `narrow` matches is matched by `wide` too. Where that would take long to
+/// tell, no.
+pub fn covers(wide: &str, narrow: &str) -> bool {
+    if !narrow.contains('*') {
+        return matches(wide, narrow);
+    }
+    if !wide.contains('*') {
+        return false;
+    }
+    let (wide, narrow) = (pieces(wide.as_bytes()), pieces(narrow.as_bytes()));
+    // every byte that either of them names, a slash, and one that stands for all others
+    let mut letters: Vec<u8> = vec![b'/'];
+    letters.extend(wide.iter().chain(&narrow).filter_map(|piece| match piece {
+        Piece::Byte(byte) => Some(*byte),
+        Piece::Star | Piece::DoubleStar => None,
+    }));
+    letters.extend((0..=u8::MAX).find(|byte| !letters.contains(byte)));
+    letters.sort_unstable();
+    letters.dedup();
+    let start = |pieces: &[Piece]| {
+        let mut open = vec![false; pieces.len() + 1];
+        open[0] = true;
+        skip_stars(pieces, &mut open);
+        open
+    };
+    let mut left = vec![(start(&narrow), start(&wide))];
+    let mut seen = std::collections::HashSet::new();
+    while let Some((inside, outside)) = left.pop() {
+        if inside[narrow.len()] && !outside[wide.len()] {
+            return false;
+        }
+        if !seen.insert((inside.clone(), outside.clone())) || !inside.contains(&true) {
+            continue;
+        }
+        if seen.len() > MOST_STATES {
+            return false;
+        }
+        left.extend(letters.iter().map(|byte| (step(&narrow, &inside, *byte), step(&wide, &outside, *byte))));
+    }
+    true
+}
+
+/// Which places of a glob are reached with one byte more.
+fn step(pieces: &[Piece], open: &[bool], byte: u8) -> Vec<bool> {
+    let mut next = vec![false; open.len()];
+    for (at, piece) in pieces.iter().enumerate().filter(|(at, _)| open[*at]) {
+        match piece {
+            Piece::Byte(wanted) => next[at + 1] |= *wanted == byte,
+            Piece::Star => next[at] |= byte != b'/',
+            Piece::DoubleStar => next[at] = true,
+        }
+    }
+    skip_stars(pieces, &mut next);
+    next
+}
+
 #[derive(Clone, Copy)]
 enum Piece {
     Byte(u8),
@@ -65,7 +124,7 @@ fn skip_stars(pieces: &[Piece], open: &mut [bool]) {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{covers, matches};
     use proptest::prelude::*;
 
     /// The plain definition, exponential in the number of stars.
@@ -86,6 +145,52 @@ mod tests {
         fn it_agrees_with_the_plain_definition(glob in "[ab/*]{0,9}", text in "[ab/]{0,9}") {
             prop_assert_eq!(matches(&glob, &text), naive(glob.as_bytes(), text.as_bytes()), "{} {}", glob, text);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_covered_matches_nothing_of_its_own(
+            wide in "[ab/*]{0,6}",
+            narrow in "[ab/*]{0,6}",
+            texts in proptest::collection::vec("[abc/]{0,8}", 40),
+        ) {
+            let own = texts.iter().find(|text| matches(&narrow, text) && !matches(&wide, text));
+            prop_assert!(own.is_none() || !covers(&wide, &narrow), "{} {} {:?}", wide, narrow, own);
+        }
+
+        #[test]
+        fn what_is_not_covered_matches_something_of_its_own(wide in "[ab/*]{0,4}", narrow in "[ab/*]{0,4}") {
+            // all short texts: what tells two short globs apart is short
+            let letters = ['a', 'b', 'c', '/'];
+            let mut texts = vec![String::new()];
+            for at in 0.. {
+                let Some(text) = texts.get(at).cloned() else { break };
+                if text.len() < 6 {
+                    texts.extend(letters.map(|letter| format!("{text}{letter}")));
+                }
+            }
+            let own = texts.iter().any(|text| matches(&narrow, text) && !matches(&wide, text));
+            prop_assert_eq!(covers(&wide, &narrow), !own, "{} {}", wide, narrow);
+        }
+    }
+
+    #[test]
+    fn a_glob_covers_what_it_holds() {
+        for (wide, narrow, wanted) in [
+            ("**", "secret/**", true),
+            ("secret/**", "**", false),
+            ("src/**", "src/*.rs", true),
+            ("src/*", "src/**", false),
+            ("src/*", "src/a.rs", true),
+            ("**/*.md", "docs/**/x.md", true),
+            ("**/*.md", "x.md", false),
+            ("a", "a", true),
+            ("é*", "éa", true),
+        ] {
+            assert_eq!(covers(wide, narrow), wanted, "{wide} {narrow}");
+        }
+        let many = "*a".repeat(40);
+        assert!(!covers(&many, &format!("{many}*b")), "it ends, whatever it takes");
     }
 
     #[test]

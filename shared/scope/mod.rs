@@ -5,7 +5,7 @@
 
 mod glob;
 
-pub use glob::matches;
+pub use glob::{covers, matches};
 
 use crate::frame::{Operation, ScopeRule};
 
@@ -55,6 +55,22 @@ pub fn judge<'a>(rules: &'a [ScopeRule], operation: &Operation, path: &Spelled) 
     Ruling::Silent
 }
 
+/// The rules that never decide, each with the one before it that does instead: every glob of theirs is
+/// covered by its globs. Counted from 1.
+pub fn covered(rules: &[ScopeRule]) -> Vec<(usize, usize)> {
+    let is_covered = |glob: &String, by: &ScopeRule| by.subjects.iter().any(|wide| covers(wide, glob));
+    let by = |(at, rule): (usize, &ScopeRule)| {
+        let mut before = rules[..at].iter().enumerate().filter(|_| !rule.subjects.is_empty());
+        let (first, _) = before.find(|(_, wide)| rule.subjects.iter().all(|glob| is_covered(glob, wide)))?;
+        Some((at + 1, first + 1))
+    };
+    // each is compared with all before it, and what one wrote by hand is short
+    rules.iter().enumerate().take(MOST_RULES).filter_map(by).collect()
+}
+
+/// The most rules of which it is looked whether they ever decide.
+const MOST_RULES: usize = 200;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +101,18 @@ mod tests {
         let refused = Ruling::Refused { rule: 1, glob: "file:secret/**" };
         assert_eq!(judge(&refuses, &Operation::FileEdit, &at("open/a", "secret/a")), refused);
         assert_eq!(judge(&refuses, &Operation::FileEdit, &at("secret/a", "open/a")), refused);
+    }
+
+    #[test]
+    fn a_rule_behind_a_wider_one_never_decides() {
+        let rules = [rule("file:**", &[Operation::FileRead]), rule("file:secret/**", &[])];
+        assert_eq!(covered(&rules), [(2, 1)]);
+        let rules = [rule("file:secret/**", &[]), rule("file:**", &[Operation::FileRead]), rule("file:a", &[])];
+        assert_eq!(covered(&rules), [(3, 2)]);
+        let mut both = rule("file:a/**", &[]);
+        both.subjects.push("file:b/**".into());
+        let rules = [rule("file:a/**", &[]), rule("file:b/**", &[]), both];
+        assert_eq!(covered(&rules), [], "by no one rule alone");
     }
 
     #[test]

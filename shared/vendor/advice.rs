@@ -2,17 +2,50 @@
 
 use super::{Vendor, claude::Claude, codex::Codex};
 use crate::decide::admits;
-use crate::frame::{Operation, doubts, shown};
+use crate::frame::{Doubt, Operation, doubts, mcp, shown};
+use crate::scope;
 use crate::seal::VerifiedFrame;
 
 /// Everything worth a warning, in words.
 pub fn advice(frame: &VerifiedFrame) -> Vec<String> {
-    let mut all: Vec<String> = doubts(frame.frame()).iter().map(ToString::to_string).collect();
+    let mut all: Vec<String> = surely_meant_otherwise(frame).iter().map(ToString::to_string).collect();
     scope(frame, &mut all);
+    names(frame, &mut all);
     reach(frame, &mut all);
     too_long::<Claude>(frame, &mut all);
     too_long::<Codex>(frame, &mut all);
     all
+}
+
+/// What `mh-frame-seal` does not mint.
+pub fn surely_meant_otherwise(frame: &VerifiedFrame) -> Vec<Doubt> {
+    let mut all = doubts(frame.frame());
+    all.extend(scope::covered(&frame.frame().scope).into_iter().map(|(rule, by)| Doubt::Covered { rule, by }));
+    all
+}
+
+/// Names of MCP servers and tools that Codex does not tell from others.
+fn names(frame: &VerifiedFrame, all: &mut Vec<String>) {
+    let pairs = frame.frame().operations.iter().filter_map(|operation| match operation {
+        Operation::McpCall { server, tool } => Some((server, tool, mcp::narrow(server), mcp::narrow(tool))),
+        _ => None,
+    });
+    let mut changed = pairs
+        .filter(|(server, tool, plain_server, plain_tool)| plain_server != *server || plain_tool != *tool)
+        .map(|(server, tool, plain_server, plain_tool)| {
+            format!("{} for {}", shown(&format!("{plain_server}/{plain_tool}")), shown(&format!("{server}/{tool}")))
+        });
+    let listed: Vec<String> = changed.by_ref().take(3).collect();
+    if !listed.is_empty() {
+        let more = match changed.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        all.push(format!(
+            "Codex takes every character of an mcp name but letters and digits for `_`, so this frame admits there as well {}{more}",
+            listed.join(", ")
+        ));
+    }
 }
 
 fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
@@ -33,8 +66,15 @@ fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
             shown(glob)
         ));
     }
-    for glob in globs().filter(|glob| glob.contains(['?', '[', '{'])) {
+    for glob in globs().filter(|glob| glob.contains(['?', '[', '{', '\\', '$'])) {
         all.push(format!("in the glob `{}` of the path scope nothing but `*` and `**` is special", shown(glob)));
+    }
+    for glob in rules.iter().filter(|rule| rule.operations.is_empty()).flat_map(|rule| &rule.subjects) {
+        let name = glob.rsplit('/').next().unwrap_or(glob);
+        if glob.starts_with("file:") && !glob.contains('*') && !name.contains('.') {
+            let glob = shown(glob);
+            all.push(format!("the glob `{glob}` of the path scope is a file of that name; a folder is `{glob}/**`"));
+        }
     }
 }
 

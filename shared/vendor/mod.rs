@@ -8,7 +8,7 @@ mod payload;
 mod places;
 mod table;
 
-pub use advice::advice;
+pub use advice::{advice, surely_meant_otherwise};
 pub use payload::{Input, Keys, LONGEST, Payload};
 pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};

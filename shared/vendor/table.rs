@@ -74,7 +74,7 @@ impl Table {
     pub fn asks(&self, payload: &Payload<'_>, tool: &str, product: &str) -> RawAsks {
         match self.class(tool) {
             Some(Class::Carries(_, asks)) => match asks(payload) {
-                RawAsks::Needs(_) if !payload.input.is_object() => {
+                RawAsks::Needs(_) if !payload.input.raw().is_empty() && !payload.input.is_object() => {
                     RawAsks::Nothing("has an input that is no object, which no call of it has".into())
                 }
                 asks => asks,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{NEW, run};
+use crate::common::{NEW, Run, run};
 
 #[track_caller]
 fn built(flags: &[&str]) -> Value {
@@ -68,20 +68,19 @@ fn every_flag_ends_where_it_belongs() {
             json!({ "members": ["a", "b", "c"], "source": "list" }),
         ),
         (&["--entities-from", "list"], "entities", json!({ "members": [], "source": "list" })),
-        (
-            &["--scope", "src/**", "file.edit,file.read", "--scope", "file:**", "none", "--scope", "proc:x", "shell"],
-            "subjects",
-            json!({ "rules": [
-                { "operations": [{ "op": "file.edit" }, { "op": "file.read" }], "subjects": ["file:src/**"] },
-                { "operations": [], "subjects": ["file:**"] },
-                { "operations": [{ "op": "shell" }], "subjects": ["proc:x"] },
-            ] }),
-        ),
     ] {
         let mut value = least();
         value[key] = wanted;
         assert_eq!(built(flags), value);
     }
+    let scope =
+        ["--scope", "src/**", "file.edit,file.read", "--scope", "file:**", "none", "--scope", "proc:x", "shell"];
+    let rules = json!({ "rules": [
+        { "operations": [{ "op": "file.edit" }, { "op": "file.read" }], "subjects": ["file:src/**"] },
+        { "operations": [], "subjects": ["file:**"] },
+        { "operations": [{ "op": "shell" }], "subjects": ["proc:x"] },
+    ] });
+    assert_eq!(built(&[&["--admit", "file.edit,file.read,shell"], &scope[..]].concat())["subjects"], rules);
 }
 
 #[test]
@@ -186,6 +185,9 @@ fn a_path_rule_that_could_never_decide_is_not_minted() {
         ("a/../b", "a path has no `..`"),
         ("~/**", "a path does not begin with `~`; write the home folder out"),
         ("!secret/**", "`!` is no negation; put a rule with fewer operations before"),
+        ("$HOME/**", "nothing is put in for a variable; write out what it stands for"),
+        ("secret/** ", "it has white space at an end"),
+        (" secret", "it has white space at an end"),
     ] {
         let answer = run(
             "mh-frame-seal",
@@ -210,7 +212,89 @@ fn a_path_rule_that_could_never_decide_is_not_minted() {
         );
         assert_eq!((answer.code, answer.stderr), (1, stderr));
     }
-    for glob in [".", "**", "/etc/**", "src/*.rs", "..src/**", "a.b/.c/**"] {
+    for glob in [".", "**", "/etc/**", "src/*.rs", "..src/**", "a.b/.c/**", "app/[slug]/**", "a b/$x"] {
         scratch.frame("frame.json", &["--scope", glob, "none"]);
+    }
+}
+
+#[test]
+fn a_rule_that_says_something_else_than_was_meant_is_not_minted_unless_that_is_said() {
+    let scratch = crate::common::Scratch::new();
+    let admit = ["--admit", "file.read,file.write"];
+    for (scope, doubts) in [
+        (
+            &["--scope", "**", "file.read", "--scope", "secret/**", "none"][..],
+            &[
+                "rule 2 of the path scope never decides, since rule 1 before it matches all that it matches; put it before that \
+               one",
+            ][..],
+        ),
+        (
+            &["--scope", "src/**", "file.edit", "--scope", "src/*.rs", "file.read,shell"],
+            &[
+                "rule 1 of the path scope has file.edit, which the frame does not admit anywhere",
+                "rule 2 of the path scope has shell, which the frame does not admit anywhere",
+                "rule 2 of the path scope never decides, since rule 1 before it matches all that it matches; put it before \
+                 that one",
+            ],
+        ),
+    ] {
+        let answer = run("mh-frame-seal", NEW.iter().chain(&admit).chain(scope));
+        let told: String =
+            doubts.iter().map(|doubt| format!("mh-frame-seal: the new frame: not sealed: {doubt}\n")).collect();
+        assert_eq!((answer.code, &*answer.stdout, answer.stderr), (1, "", told));
+        // who means it says so; everybody reads it, and verify goes on to warn
+        let frame = scratch.frame("frame.json", &[&admit, scope, &["--allow-doubtful"]].concat());
+        let answer = run("mh-frame-verify", [frame]);
+        assert_eq!(answer.code, 0);
+        for doubt in doubts {
+            assert!(answer.stderr.contains(&format!("warning: {doubt}\n")), "{}", answer.stderr);
+        }
+    }
+    // the other way round each of them decides
+    scratch
+        .frame("frame.json", &[&admit[..], &["--scope", "secret/**", "none", "--scope", "**", "file.read"]].concat());
+}
+
+#[test]
+fn the_project_and_nothing_else_has_a_short_way() {
+    let scratch = crate::common::Scratch::new();
+    let project = scratch.folder("my project");
+    fs_err::write(project.join("a.txt"), "").unwrap();
+    std::os::unix::fs::symlink(&project, scratch.path("link")).unwrap();
+    let link = scratch.path("link");
+    let admit = ["--admit", "file.read,file.write"];
+    let scope = ["--scope-project", link.to_str().unwrap(), "file.read", "--scope", "secret/**", "none"];
+    let frame = scratch.frame("frame.json", &[&admit[..], &scope].concat());
+    let document: serde_json::Value = serde_json::from_slice(&fs_err::read(&frame).unwrap()).unwrap();
+    let globs: Vec<&str> = document["subjects"]["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["subjects"][0].as_str().unwrap())
+        .collect();
+    let below = format!("file:{}/**", project.to_str().unwrap());
+    assert_eq!(globs, ["file:secret/**", &below, "file:/**"]);
+    let says = |tool: &str, path: &std::path::Path| {
+        let payload = crate::common::call("claude", tool, serde_json::json!({ "file_path": path, "content": "" }));
+        let run = Run::hook("claude").frame(&frame).folder(&project).env("CLAUDE_PROJECT_DIR", &project);
+        run.stdin(crate::common::bytes(&payload)).answer().code
+    };
+    assert_eq!(says("Read", &project.join("a.txt")), 0);
+    assert_eq!(says("Read", &link.join("new/b.txt")), 0);
+    assert_eq!(says("Write", &project.join("a.txt")), 2);
+    assert_eq!(says("Read", &project.join("secret/key")), 2);
+    assert_eq!(says("Read", &scratch.path("other.txt")), 2);
+    assert_eq!(says("Read", "/etc/passwd".as_ref()), 2);
+    for (folder, why) in [
+        (
+            "/nonexistent/folder",
+            "--scope-project: failed to canonicalize path `/nonexistent/folder`: no such file or directory\n",
+        ),
+        (project.join("a.txt").to_str().unwrap(), "--scope-project takes a folder, and "),
+    ] {
+        let answer = run("mh-frame-seal", NEW.iter().chain(&["--scope-project", folder, "none"]));
+        assert_eq!((answer.code, answer.stdout), (2, String::new()));
+        assert!(answer.stderr.contains(why), "{}", answer.stderr);
     }
 }

@@ -196,7 +196,7 @@ fn what_a_frames_author_should_hear_is_said_on_stderr_and_changes_no_code() {
             &["Codex has no tool for skill.load: its shell does that, and shell is not admitted"],
         ),
         (
-            &["--admit", "shell", "--scope", "src/**", "file.edit"],
+            &["--admit", "shell,file.edit", "--scope", "src/**", "file.edit"],
             &[
                 "the path scope has no rule for `file:**`: of a path that no rule matches it says nothing",
                 "the path scope does not bind the shell, which is admitted: a command has no path",
@@ -205,6 +205,33 @@ fn what_a_frames_author_should_hear_is_said_on_stderr_and_changes_no_code() {
         (
             &["--admit", "file.edit", "--scope", "proc:x", "none", "--scope", "**", "none"],
             &["the glob `proc:x` of the path scope matches no path: it does not begin with `file:`"],
+        ),
+        (
+            &["--admit", "file.edit", "--scope", "secret", "none", "--scope", "**", "file.edit"],
+            &["the glob `file:secret` of the path scope is a file of that name; a folder is `file:secret/**`"],
+        ),
+        (
+            &[
+                "--admit",
+                "file.edit",
+                "--scope",
+                "a/{b,c}\\\\*",
+                "none",
+                "--scope",
+                "Makefile",
+                "file.edit",
+                "--scope",
+                "**",
+                "none",
+            ],
+            &["in the glob `file:a/{b,c}\\\\*` of the path scope nothing but `*` and `**` is special"],
+        ),
+        (
+            &["--admit-mcp", "a.b", "c", "--admit-mcp", "a", "b-c"],
+            &[
+                "Codex takes every character of an mcp name but letters and digits for `_`, so this frame admits there as well \
+               a/b_c for a/b-c, a_b/c for a.b/c",
+            ],
         ),
         (
             &["--prior", &long],
