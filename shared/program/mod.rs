@@ -1,6 +1,7 @@
 //! The programs: arguments in, exit code out. `bins/` only starts them.
 
 mod consult;
+mod explain;
 mod governed;
 mod hook;
 mod new;

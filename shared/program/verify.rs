@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{End, Judged, Print, Stop, Surroundings, about, complain, operation, read, run, text};
+use super::explain::{self, Call, Terms, Wanted};
+use super::{End, Print, Stop, about, complain, operation, read, run, text};
 use crate::decide::{Policy, admits};
 use crate::frame::Operation;
-use crate::host::{Input, MAX_PAYLOAD, Setup, read_bounded};
 use crate::seal::{self, Digest, Refusal, VerifiedFrame};
-use crate::vendor::{Vendor, Verdict, advice, claude::Claude, codex::Codex};
+use crate::vendor::advice;
 
 const PROGRAM: &str = "mh-frame-verify";
 
@@ -20,7 +20,9 @@ const HELP: &str = "\
 usage: mh-frame-verify FILE... | -  [--quiet | --status | --json] [--digest HEX]
        mh-frame-verify FILE --print digest|canonical|text
        mh-frame-verify FILE --admits OP...
-       mh-frame-verify FILE --explain claude|codex --payload FILE [--policy P] [--project DIR]
+       mh-frame-verify FILE --explain claude|codex --call TOOL [WHAT] | --payload FILE
+                       [--expect allow|deny] [--policy P] [--project DIR]
+       mh-frame-verify FILE --expectations LIST [--policy P] [--project DIR]
 
 Verifies sealed frames: one line a file, `FILE: OK DIGEST` or `FILE: REFUSED NAME: why`.
 Warnings go to stderr.
@@ -32,9 +34,15 @@ Warnings go to stderr.
   --print WHAT       print the digest, the canonical bytes, or the instruction text
   --admits OP...     does the frame admit all of these? the exit code answers
                      (an MCP tool is mcp.call:SERVER/TOOL)
-  --explain VENDOR   what the vendor's hook would answer to a payload, and why: nothing is
+  --explain VENDOR   what the vendor's hook would answer to a call, and why: nothing is
                      written, nothing is asked; the policy is `frame` unless --policy says
-                     otherwise, paths go by --project, else by the payload's `cwd`
+                     otherwise, paths go by --project, else by the working folder
+  --call TOOL [WHAT] the call in words: the vendor's tool, and the file, command, pattern or
+                     address that it is about: --call Edit src/a.rs, --call Bash,
+                     --call apply_patch 'Add File: a.rs', --call mcp__github__create_issue
+  --payload FILE     the call as a payload that was recorded; paths go by its `cwd`
+  --expect WHAT      allow or deny: the exit code says whether that is the answer
+  --expectations LIST   a file of such questions, a line each: `deny claude Write /etc/passwd`
   --help, --version
 
 exit codes: 0 all good; 1 a document is refused, or the answer is no; 2 usage, or a file
@@ -52,6 +60,9 @@ struct Order {
     admits: Vec<Operation>,
     explain: Option<String>,
     payload: Option<PathBuf>,
+    call: Option<Call>,
+    expect: Option<Wanted>,
+    expectations: Option<PathBuf>,
     policy: Option<Policy>,
     project: Option<PathBuf>,
 }
@@ -87,6 +98,22 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
             }
             lexopt::Arg::Long("explain") => order.explain = Some(text(parser.value()?, "--explain")?),
             lexopt::Arg::Long("payload") => order.payload = Some(parser.value()?.into()),
+            lexopt::Arg::Long("call") => {
+                let tool = text(parser.value()?, "--call")?;
+                // what looks like a flag is one: `--call Bash --expect deny`
+                let about = match parser.raw_args()?.next_if(|word| !word.to_string_lossy().starts_with('-')) {
+                    Some(about) => text(about, "--call")?,
+                    None => String::new(),
+                };
+                order.call = Some(Call { tool, about });
+            }
+            lexopt::Arg::Long("expect") => {
+                let word = text(parser.value()?, "--expect")?;
+                let wanted = Wanted::from_word(&word);
+                order.expect =
+                    Some(wanted.ok_or_else(|| Stop::usage(format!("--expect takes allow or deny, not {word:?}")))?);
+            }
+            lexopt::Arg::Long("expectations") => order.expectations = Some(parser.value()?.into()),
             lexopt::Arg::Long("project") => order.project = Some(parser.value()?.into()),
             lexopt::Arg::Long("policy") => {
                 let word = text(parser.value()?, "--policy")?;
@@ -100,22 +127,34 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     if order.files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
         return Err(Stop::usage("- is given twice, and standard input can be read once"));
     }
-    let one_only = order.pin.is_some() || order.print.is_some() || !order.admits.is_empty() || order.explain.is_some();
+    let explains = order.explain.is_some() || order.expectations.is_some();
+    let one_only = order.pin.is_some() || order.print.is_some() || !order.admits.is_empty() || explains;
     let file = match order.files.as_slice() {
         [] => return Err(Stop::usage("no file is given")),
         [file] if one_only => file,
-        _ if one_only => return Err(Stop::usage("--digest, --print, --admits and --explain take one file")),
+        _ if one_only => {
+            return Err(Stop::usage("--digest, --print, --admits, --explain and --expectations take one file"));
+        }
+        _ if order.payload.is_some() || order.call.is_some() || order.expect.is_some() => {
+            return Err(Stop::usage("--payload, --call and --expect are about --explain, and it is not given"));
+        }
         _ => return Ok(list(&order)),
     };
     if order.print.is_some() || !order.admits.is_empty() {
         return question(&order, file);
     }
-    match order.explain.as_deref() {
-        None => Ok(list(&order)),
-        Some("claude") => explain::<Claude>(&order, file),
-        Some("codex") => explain::<Codex>(&order, file),
-        Some(other) => Err(Stop::usage(format!("--explain takes claude or codex, not {other:?}"))),
+    let terms = Terms { frame: file, pin: order.pin.as_ref(), policy: order.policy, project: order.project.as_deref() };
+    if let Some(list) = &order.expectations {
+        return explain::expectations(&terms, list, PROGRAM);
     }
+    let Some(vendor) = &order.explain else { return Ok(list(&order)) };
+    explain::known(vendor)?;
+    let answered = match (&order.call, &order.payload) {
+        (Some(call), None) => explain::said(&terms, vendor, call)?,
+        (None, Some(payload)) => explain::recorded(&terms, vendor, payload)?,
+        _ => return Err(Stop::usage("--explain needs --call TOOL [WHAT] or --payload FILE, one of them")),
+    };
+    Ok(answered.told(order.expect, PROGRAM))
 }
 
 /// One line a file.
@@ -200,52 +239,4 @@ fn question(order: &Order, file: &Path) -> Result<(String, End), Stop> {
     let admitted = order.admits.iter().all(|operation| admits(&frame, operation));
     let printed = order.print.map(|print| print.of(&frame)).unwrap_or_default();
     Ok((printed, if admitted { End::Good } else { End::Refused }))
-}
-
-/// What the hook would answer: the very function that it calls.
-fn explain<V: Vendor>(order: &Order, file: &Path) -> Result<(String, End), Stop> {
-    let payload = order.payload.as_ref().ok_or_else(|| Stop::usage("--explain needs --payload FILE"))?;
-    let bytes = read_bounded(payload, MAX_PAYLOAD)
-        .map_err(|refusal| Stop::failed(format!("{}: {refusal}", payload.display())))?;
-    let absolute = std::path::absolute(file).map_err(|error| Stop::failed(format!("{}: {error}", file.display())))?;
-    let setup = Setup {
-        frame: Some(absolute),
-        pin: order.pin.clone(),
-        policy: order.policy.unwrap_or(Policy::Frame),
-        ..Setup::default()
-    };
-    let input = Input { bytes, fault: None };
-    let cwd = crate::vendor::Payload::read(&input.bytes).ok().and_then(|payload| payload.cwd).map(PathBuf::from);
-    let project = order.project.clone().or(cwd);
-    let environment = |name: &str| match name {
-        "CLAUDE_PROJECT_DIR" => project.clone().map(OsString::from),
-        _ => std::env::var_os(name),
-    };
-    let judged = super::judge::<V>(
-        &setup,
-        &input,
-        &Surroundings { environment: &environment, folder: project.clone(), embedder: None },
-    );
-    let wire = judged.wire::<V>();
-    let end = if let Verdict::Deny(_) = judged.verdict { End::Refused } else { End::Good };
-    Ok((explanation(&judged, &wire), end))
-}
-
-fn explanation(judged: &Judged, wire: &crate::vendor::Wire) -> String {
-    let (mut out, record) = (String::new(), &judged.record);
-    let _ = writeln!(out, "event: {}", judged.name);
-    if let Some(tool) = &record.tool {
-        let _ = writeln!(out, "tool: {}", crate::frame::shown(tool));
-    }
-    if !record.operations.is_empty() {
-        let _ = writeln!(out, "needs: {}", record.operations.join(", "));
-    }
-    let _ = writeln!(out, "answer: {}", record.decision.decision);
-    if let Some(reason) = &record.decision.reason {
-        let _ = writeln!(out, "reason: {reason}");
-    }
-    let _ = writeln!(out, "stdout: {}", if wire.stdout.is_empty() { "(nothing)" } else { wire.stdout.trim_end() });
-    let _ = writeln!(out, "stderr: {}", if wire.stderr.is_empty() { "(nothing)" } else { wire.stderr.trim_end() });
-    let _ = writeln!(out, "exit: {}", if wire.block { 2 } else { 0 });
-    out
 }

@@ -7,6 +7,8 @@ mod glob;
 
 pub use glob::{covers, matches};
 
+use std::path::{Component, Path, PathBuf};
+
 use crate::frame::{Operation, ScopeRule};
 
 /// A path in every spelling that matters, as made by [`crate::host`] or by a test.
@@ -18,6 +20,19 @@ pub struct Spelled {
     /// Any other way to write it: as the call has it, made absolute and folded, and relative to
     /// the project folder.
     pub other: Vec<String>,
+}
+
+/// `.` and `..` taken out by the letter, no file looked at.
+pub fn fold(path: &Path) -> PathBuf {
+    let mut folded = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(folded.pop()),
+            Component::CurDir => {}
+            part => folded.push(part),
+        }
+    }
+    folded
 }
 
 /// What the scope says about one operation on one path.

@@ -14,7 +14,7 @@ pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
@@ -100,9 +100,16 @@ pub trait Vendor {
         Self::refuses_replace(event, &new, tool).map_or(Ok(new), Err)
     }
 
+    /// The input of a call of this tool as the vendor would give it to a hook, for somebody who asks what would be
+    /// said. `about` is what the call is about in one word: a file, a command, an address; `folder` is the project's.
+    fn sample(tool: &str, about: &str, folder: &Path) -> Sample;
+
     /// The answer on the vendor's wire.
     fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire;
 }
+
+/// Members of an input that is made up for a question: their names, and strings.
+pub type Sample = Vec<(&'static str, String)>;
 
 /// What an event is to the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -114,7 +114,10 @@ fn a_pin_is_held_to_and_takes_one_file() {
         assert_eq!((answer.code, answer.stdout), (1, String::new()));
         assert_eq!(answer.stderr, format!("{VERIFY}: {good}: pinned: {why}\n"));
     }
-    usage(&["--digest", GOLDEN, &good, &good], "--digest, --print, --admits and --explain take one file");
+    usage(
+        &["--digest", GOLDEN, &good, &good],
+        "--digest, --print, --admits, --explain and --expectations take one file",
+    );
     for bad in ["", "43a6", &GOLDEN.to_uppercase(), &format!("sha256:{}", &GOLDEN[7..])] {
         usage(&["--digest", bad, &good], &format!("--digest takes 64 lower-case hexadecimal digits, not {bad:?}"));
     }
@@ -158,10 +161,13 @@ fn the_command_line_is_held_to_its_page() {
     usage(&[], "no file is given");
     usage(&["--status"], "no file is given");
     usage(&["-", "-"], "- is given twice, and standard input can be read once");
-    usage(&["--print", "digest", &good, &good], "--digest, --print, --admits and --explain take one file");
+    usage(
+        &["--print", "digest", &good, &good],
+        "--digest, --print, --admits, --explain and --expectations take one file",
+    );
     usage(&["--print", "seal", &good], "--print takes digest, canonical or text, not \"seal\"");
     usage(&["--explain", "cursor", &good], "--explain takes claude or codex, not \"cursor\"");
-    usage(&["--explain", "claude", &good], "--explain needs --payload FILE");
+    usage(&["--explain", "claude", &good], "--explain needs --call TOOL [WHAT] or --payload FILE, one of them");
     usage(
         &["--explain", "claude", &good, "--payload", &good, "--policy", "Frame"],
         "--policy takes frame or deny-only",
@@ -263,4 +269,100 @@ fn a_warning_names_its_file_on_one_line() {
     let answer = Run::of(VERIFY).folder(scratch.root()).args(["a\nb"]).answer();
     assert!(answer.stderr.starts_with("mh-frame-verify: a\\nb: warning: Codex has no tool"), "{}", answer.stderr);
     assert_eq!(answer.stderr.lines().count(), 1);
+}
+
+#[test]
+fn a_call_in_words_is_judged_as_the_hook_judges_it() {
+    let scratch = Scratch::new();
+    let project = scratch.folder("project");
+    let admit = ["--admit", "file.read,file.edit,search", "--scope", "src/**", "file.read,file.edit,search"];
+    let frame = scratch.frame("frame.json", &[&admit[..], &["--scope", "**", "file.read"]].concat());
+    let file = frame.to_str().unwrap();
+    let says = |words: &[&str]| {
+        let answer =
+            Run::of(VERIFY).args(["--project".as_ref(), project.as_os_str()]).args([file]).args(words).answer();
+        let line =
+            |name: &str| answer.stdout.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_string();
+        (answer.code, line("answer: "), line("reason: ").split(" (step 1, ").next().unwrap().to_string())
+    };
+    for (words, answer, reason) in [
+        (&["claude", "--call", "Edit", "src/a.rs"][..], "allow", ""),
+        (&["claude", "--call", "Edit", "src/../src/a b.rs"], "allow", ""),
+        (&["claude", "--call", "Grep", "src"], "allow", ""),
+        (&["claude", "--call", "Edit", "docs/a.md", "--policy", "deny-only"], "deny", "Edit needs file.edit on "),
+        (&["claude", "--call", "Grep"], "deny", "Grep needs search on ., which path rule 2 (file:**) does not admit"),
+        (&["claude", "--call", "Grep", " src"], "deny", "Grep is about  src, and it cannot be told which file"),
+        (&["claude", "--call", "Bash"], "deny", "Bash needs shell, which is not admitted"),
+        (&["claude", "--call", "Bash", "ls -l"], "deny", "Bash needs shell, which is not admitted"),
+        (
+            &["claude", "--call", "mcp__github__create_issue"],
+            "deny",
+            "mcp__github__create_issue needs mcp.call github/",
+        ),
+        (&["claude", "--call", "TaskStop"], "abstain", ""),
+        (&["claude", "--call", "Nonsense", "x"], "deny", "Nonsense is unknown to the tool table"),
+        (&["codex", "--call", "apply_patch", "src/a.rs"], "abstain", ""),
+        (&["codex", "--call", "apply_patch", "Add File: src/a.rs"], "deny", "apply_patch needs file.write, which"),
+        (&["codex", "--call", "apply_patch", "b.rs"], "deny", "apply_patch needs file.edit on b.rs, which path rule 2"),
+        (&["codex", "--call", "view_image", "x.png"], "abstain", ""),
+    ] {
+        let words = [&["--explain"], words].concat();
+        let (code, found, why) = says(&words);
+        assert_eq!((code, &*found), (i32::from(answer == "deny"), answer), "{words:?}");
+        assert!(why.starts_with(reason) && why.is_empty() == reason.is_empty(), "{words:?} {why}");
+        let expects = |word: &'static str| says(&[&words[..], &["--expect", word]].concat()).0;
+        assert_eq!((expects("allow"), expects("deny")), (code, 1 - code), "{words:?}");
+    }
+    for (words, why) in [
+        (&["--explain", "claude"][..], "--explain needs --call TOOL [WHAT] or --payload FILE, one of them"),
+        (&["--explain", "claude", "--call", "Edit"], "Edit is about a file: say which, as in --call Edit src/a.rs"),
+        (&["--explain", "cursor", "--call", "Edit", "x"], "--explain takes claude or codex, not \"cursor\""),
+        (&["--explain", "claude", "--call", "Bash", "--expect", "yes"], "--expect takes allow or deny, not \"yes\""),
+        (&["--expect", "deny"], "--payload, --call and --expect are about --explain, and it is not given"),
+    ] {
+        let answer = run(VERIFY, [&[file], words].concat());
+        assert_eq!((answer.code, answer.stderr), (2, format!("{VERIFY}: {why}; see --help\n")), "{words:?}");
+    }
+}
+
+#[test]
+fn a_list_of_expectations_is_held_line_by_line() {
+    let scratch = Scratch::new();
+    let frame = scratch.frame("frame.json", &["--admit", "file.read,file.edit"]);
+    let list = |text: &str| scratch.file("list.txt", text);
+    let holds = |list: &std::path::Path| {
+        let options: [&std::ffi::OsStr; 4] =
+            [frame.as_ref(), "--expectations".as_ref(), list.as_ref(), "--status".as_ref()];
+        Run::of(VERIFY).folder(scratch.root()).args(options).answer()
+    };
+    let good = list(
+        "# what this step is for\n\nallow claude Edit src/a b.rs\n  deny  claude  Bash  rm -rf /\nallow codex apply_patch a\n",
+    );
+    let answer = holds(&good);
+    assert_eq!((answer.code, &*answer.stdout, &*answer.stderr), (0, "3 of 3 expectations hold\n", ""));
+    let bad = list("allow claude Write src/a.rs\ndeny claude Read b\nallow claude Read b\n");
+    let answer = holds(&bad);
+    assert_eq!((answer.code, &*answer.stdout), (1, "1 of 3 expectations hold\n"));
+    let name = bad.to_str().unwrap();
+    let lines: Vec<&str> = answer.stderr.lines().collect();
+    let wanted =
+        format!("{VERIFY}: {name}:1: Write src/a.rs: expected allow, and the answer is deny: Write needs file.write");
+    assert!(lines[0].starts_with(&wanted), "{}", answer.stderr);
+    assert_eq!(lines[1], format!("{VERIFY}: {name}:2: Read b: expected deny, and the answer is allow"));
+    for (text, why) in [
+        (
+            "maybe claude Read b",
+            "1: \"maybe\" is neither allow nor deny; a line is allow or deny, the vendor, a tool and",
+        ),
+        ("\nallow claude", "2: a tool is missing; a line is"),
+        ("deny copilot view x", "1: --explain takes claude or codex, not \"copilot\""),
+        ("deny claude Read", "1: Read is about a file: say which"),
+    ] {
+        let answer = holds(&list(text));
+        assert_eq!((answer.code, &*answer.stdout), (2, ""));
+        assert!(answer.stderr.starts_with(&format!("{VERIFY}: {name}:{why}")), "{}", answer.stderr);
+    }
+    let answer = holds(&scratch.path("missing.txt"));
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("missing.txt`: no such file or directory"), "{}", answer.stderr);
 }

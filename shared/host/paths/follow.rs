@@ -112,22 +112,10 @@ fn is_procfs(folder: &Path) -> bool {
     return folder.starts_with("/proc");
 }
 
-/// `.` and `..` taken out by the letter, no file looked at.
-pub fn fold(path: &Path) -> PathBuf {
-    let mut folded = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(folded.pop()),
-            Component::CurDir => {}
-            part => folded.push(part),
-        }
-    }
-    folded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scope::fold;
     use std::os::unix::fs::symlink;
 
     #[test]

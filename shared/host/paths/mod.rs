@@ -11,11 +11,11 @@ pub use guard::guarded;
 use std::cell::OnceCell;
 use std::path::{Component, Path, PathBuf};
 
-use follow::{Led, fold, follow, is_own};
+use follow::{Led, follow, is_own};
 
 use crate::decide::clipped;
 use crate::frame::shown;
-use crate::scope::Spelled;
+use crate::scope::{Spelled, fold};
 use crate::vendor::{PathKind, RawPath};
 
 /// The folders that a payload's paths are to be understood by.

@@ -9,9 +9,12 @@ pub use entry::{EVENTS, Form, SHELL_END, group, managed, settings};
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, Event, Input, Payload, Place, Protected, RawAsks, RawNeed, Table, Vendor, Verdict, Wire};
+use super::{
+    Environment, Event, Input, Payload, Place, Protected, RawAsks, RawNeed, Sample, Table, Vendor, Verdict, Wire,
+};
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::mcp;
+use crate::scope::fold;
 
 /// The oldest release that honours `"onFailure": "block"`; older ones ignore it without a word.
 pub const FAILS_CLOSED_FROM: &str = "2.1.295";
@@ -97,6 +100,26 @@ impl Vendor for Claude {
         let relative = |member: &&&str| input.text(member).is_some_and(|path| !path.starts_with('/'));
         let member = ["file_path", "notebook_path", "path"].iter().filter(|_| own).find(relative)?;
         Some(format!("has a `{member}` in the replaced input that is not an absolute path"))
+    }
+
+    /// A file's path arrives absolute, with `..` taken out; that of a search arrives as it was written.
+    fn sample(tool: &str, about: &str, folder: &Path) -> Sample {
+        let file = || fold(&folder.join(about)).to_string_lossy().into_owned();
+        let about = about.to_string();
+        match tool {
+            "Write" => vec![("file_path", file()), ("content", String::new())],
+            "Read" | "Edit" | "MultiEdit" => vec![("file_path", file())],
+            "NotebookEdit" => vec![("notebook_path", file())],
+            "Grep" | "LS" if about.is_empty() => vec![],
+            "Grep" | "LS" => vec![("path", about)],
+            "Glob" => vec![("pattern", about)],
+            "Bash" | "PowerShell" | "Monitor" => vec![("command", about)],
+            "WebFetch" => vec![("url", about)],
+            "WebSearch" => vec![("query", about)],
+            "Skill" => vec![("skill", about)],
+            "ListMcpResourcesTool" | "ReadMcpResourceTool" => vec![("server", about)],
+            _ => vec![],
+        }
     }
 
     fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {

@@ -12,7 +12,7 @@ pub use entry::{
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, Event, Input, Payload, Place, Protected, RawAsks, Table, Vendor, Verdict, Wire};
+use super::{Environment, Event, Input, Payload, Place, Protected, RawAsks, Sample, Table, Vendor, Verdict, Wire};
 use crate::decide::Half;
 use crate::frame::mcp;
 
@@ -112,6 +112,23 @@ impl Vendor for Codex {
             }
             tool if tool.starts_with(mcp::PREFIX) || Self::REPLACED.contains(&tool) => None,
             _ => Some("was not seen to run a replaced input, and then its own would run".into()),
+        }
+    }
+
+    /// A patch updates the file, unless what it does is said by the header itself: `Add File: a.rs`.
+    fn sample(tool: &str, about: &str, _: &Path) -> Sample {
+        let about = about.to_string();
+        match tool {
+            "apply_patch" => {
+                let said =
+                    ["Add File: ", "Delete File: ", "Update File: "].iter().any(|header| about.starts_with(header));
+                let header = if said { about } else { format!("Update File: {about}") };
+                vec![("command", format!("*** Begin Patch\n*** {header}\n*** End Patch"))]
+            }
+            "Bash" => vec![("command", about)],
+            "view_image" => vec![("path", about)],
+            "list_mcp_resources" | "list_mcp_resource_templates" | "read_mcp_resource" => vec![("server", about)],
+            _ => vec![],
         }
     }
 
