@@ -224,7 +224,7 @@ fn explain<V: Vendor>(order: &Order, file: &Path) -> Result<(String, End), Stop>
     let judged = super::judge::<V>(
         &setup,
         &input,
-        &Surroundings { environment: &environment, folder: project.clone(), embedder: None },
+        &Surroundings { environment: &environment, folder: project.clone(), embedder: None, deadline: None },
     );
     let wire = judged.wire::<V>();
     let end = if let Verdict::Deny(_) = judged.verdict { End::Refused } else { End::Good };
