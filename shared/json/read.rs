@@ -1,15 +1,26 @@
 //! The reader: pull one value after another out of a document, without building a tree.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::time::Instant;
 
 /// Nested arrays and objects that are still read; one more is refused. The public
 /// reference reads with serde, whose limit this is.
 pub const MAX_DEPTH: usize = 127;
 
-/// Up to this many keys of one object are compared as they come; more are sorted at its end.
+/// Up to this many keys of one object, all without escapes, are compared as they come; else they are hashed, and
+/// compared at its end.
 const FEW_KEYS: usize = 16;
+
+/// From so many hashed keys of one object on, they are compared part by part.
+const PART: usize = 16 * 1024;
+
+/// Bytes of a key for which memory is held until the next.
+const LARGE_KEY: usize = 4 * 1024;
+
+/// Bytes that are read from one look at the clock to the next.
+const STRIDE: usize = 256 * 1024;
 
 /// Why bytes are not a JSON document, and at which of them that shows. One pointer, since every step
 /// of the reader could hand one on and nearly none does.
@@ -107,6 +118,60 @@ impl fmt::Display for Number<'_> {
     }
 }
 
+/// Bring keys together by the highest byte of their tags, in place; where those with each byte begin, and the end.
+fn partition(keys: &mut [Seen]) -> [usize; 257] {
+    let byte = |key: Seen| (key.0 >> 56) as usize;
+    let mut begin = [0; 257];
+    for key in &*keys {
+        begin[byte(*key) + 1] += 1;
+    }
+    for value in 0..256 {
+        begin[value + 1] += begin[value];
+    }
+    // where the next one with this byte goes
+    let mut next = begin;
+    // what comes in for what went out is looked at in the next round: not waiting for it is what makes this quick
+    while next[..256] != begin[1..] {
+        for value in 0..256 {
+            for place in next[value]..begin[value + 1] {
+                let goes = &mut next[byte(keys[place])];
+                keys.swap(place, *goes);
+                *goes += 1;
+            }
+        }
+    }
+    begin
+}
+
+/// What keys are hashed by, drawn at random when the first is: who writes a document must not be able to choose keys that
+/// collide. A key is a polynomial over the integers modulo 2^61 - 1, seven bytes a coefficient, and its hash the value at
+/// a secret point, by which two different keys of `n` bytes have the same tag for at most one point in 2^31 * 7 / `n`
+/// (Carter and Wegman 1979). A multiplication for seven bytes is what makes it quick.
+struct Secret(u64);
+
+impl Secret {
+    const PRIME: u64 = (1 << 61) - 1;
+
+    /// The tag of a key, escapes resolved.
+    fn tag(secret: &mut Option<Secret>, key: &[u8]) -> u32 {
+        let secret = secret.get_or_insert_with(|| Secret(RandomState::new().build_hasher().finish() & Self::PRIME));
+        let (mut value, mut rest) = (secret.step(0, key.len() as u64), key);
+        while let Some(word) = rest.first_chunk() {
+            value = secret.step(value, u64::from_le_bytes(*word) << 8 >> 8);
+            rest = &rest[7..];
+        }
+        secret.step(value, rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))) as u32
+    }
+
+    /// One coefficient more.
+    #[inline(always)]
+    fn step(&self, value: u64, coefficient: u64) -> u64 {
+        let product = u128::from(value + coefficient) * u128::from(self.0);
+        let sum = (product as u64 & Self::PRIME) + (product >> 61) as u64;
+        (sum & Self::PRIME) + (sum >> 61)
+    }
+}
+
 /// A string between its quotes, by offset.
 #[derive(Clone, Copy, Default)]
 struct Span {
@@ -115,13 +180,35 @@ struct Span {
     escaped: bool,
 }
 
-/// An array or object that has been entered; by default none.
-#[derive(Clone, Copy, Default)]
+/// A key that was seen: a tag, which equal keys have in common, above the offset behind its opening quote. 8 bytes,
+/// since a document can hold millions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Seen(u64);
+
+impl Seen {
+    /// No key: every key has an offset.
+    const NONE: Seen = Seen(0);
+
+    /// `decode` has refused what is too long for such an offset.
+    fn new(tag: u32, start: usize) -> Seen {
+        Seen(u64::from(tag) << 32 | start as u64)
+    }
+
+    fn tag(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn start(self) -> usize {
+        self.0 as u32 as usize
+    }
+}
+
+/// An array or object that has been entered.
 struct Level {
     /// The bracket that ends it.
     close: u8,
-    /// Whether nothing of it has been read.
-    fresh: bool,
+    /// Whether its keys are hashed.
+    hashed: bool,
     /// Its keys are those from here on.
     first_key: usize,
 }
@@ -133,14 +220,23 @@ struct Level {
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
-    /// The innermost level.
-    level: Level,
-    /// Those around it.
-    around: Vec<Level>,
-    /// The keys of all open objects, by the offset behind their opening quote: 4 bytes each, since
-    /// a document can hold millions.
-    keys: Vec<u32>,
+    /// The levels that are open, the innermost last.
+    levels: Vec<Level>,
+    /// Whether the innermost was entered and nothing of it read.
+    fresh: bool,
+    /// The keys of all open objects.
+    keys: Vec<Seen>,
+    /// What keys are hashed by.
+    secret: Option<Secret>,
+    /// Where hashed keys are compared.
+    table: Vec<Seen>,
+    /// Where a key with escapes is without them, while it is hashed.
+    plain: String,
     duplicate: Option<Duplicate>,
+    /// When reading has to be over.
+    deadline: Option<Instant>,
+    /// The offset at which the clock is looked at next.
+    look: usize,
     /// The string or key that was read last.
     last: Span,
 }
@@ -156,10 +252,15 @@ impl<'a> Reader<'a> {
         let mut reader = Reader {
             text,
             at: 0,
-            level: Level::default(),
-            around: Vec::new(),
+            levels: Vec::new(),
+            fresh: false,
             keys: Vec::new(),
+            secret: None,
+            table: Vec::new(),
+            plain: String::new(),
             duplicate: None,
+            deadline: None,
+            look: usize::MAX,
             last: Span::default(),
         };
         reader.blank();
@@ -168,6 +269,12 @@ impl<'a> Reader<'a> {
             return Err(Fault::new(0, what));
         }
         Ok(reader)
+    }
+
+    /// The same reader, with a deadline: when it has passed, what is read next is a fault. It is looked for every
+    /// now and then, between the members of objects and arrays.
+    pub fn until(self, deadline: Option<Instant>) -> Self {
+        Reader { deadline, look: if deadline.is_some() { 0 } else { usize::MAX }, ..self }
     }
 
     /// The first key found twice in one object, so far.
@@ -228,7 +335,11 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Neither a key nor the end of the object is there.
     pub fn next_key(&mut self) -> Result<Option<Key<'a>>, Fault> {
-        Ok(self.member()?.then(|| Key { at: self.last.start - 1, name: self.resolve() }))
+        if !self.more()? {
+            return Ok(None);
+        }
+        self.key()?;
+        Ok(Some(Key { at: self.last.start - 1, name: self.resolve() }))
     }
 
     /// Whether the array that was entered last has a further element; `false` closes it.
@@ -256,7 +367,7 @@ impl<'a> Reader<'a> {
     pub fn characters(&mut self) -> Result<impl Iterator<Item = char> + use<'a>, Fault> {
         self.blank();
         self.span()?;
-        Ok(Unescaped(self.slice(self.last.start, self.last.end).chars()))
+        Ok(Unescaped(self.slice(self.last.start, self.last.end)))
     }
 
     /// The number that comes next.
@@ -276,10 +387,10 @@ impl<'a> Reader<'a> {
         if self.peek() == b'-' {
             self.at += 1;
         }
-        match self.peek() {
-            b'0' => self.at += 1,
-            b'1'..=b'9' => self.some_digits()?,
-            _ => return Err(self.unexpected("a digit")),
+        if self.peek() == b'0' {
+            self.at += 1;
+        } else {
+            self.some_digits()?;
         }
         if self.peek() == b'.' {
             self.at += 1;
@@ -308,7 +419,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// It is not well formed.
     pub fn skip(&mut self) -> Result<(), Fault> {
-        let around = self.around.len();
+        let around = self.levels.len();
         loop {
             match self.next() {
                 b'"' => self.span()?,
@@ -322,10 +433,14 @@ impl<'a> Reader<'a> {
             }
             // what was entered here and goes on has the next value
             loop {
-                if self.around.len() == around {
-                    return Ok(());
-                }
-                if if self.level.close == b']' { self.more()? } else { self.member()? } {
+                let object = match self.levels.last() {
+                    Some(level) if self.levels.len() > around => level.close == b'}',
+                    _ => return Ok(()),
+                };
+                if self.more()? {
+                    if object {
+                        self.key()?;
+                    }
                     break;
                 }
             }
@@ -344,31 +459,41 @@ impl<'a> Reader<'a> {
         Err(Fault::new(self.at, "there are bytes after the end of the document"))
     }
 
+    #[inline(always)]
     fn enter(&mut self, open: u8, close: u8) -> Result<(), Fault> {
         if self.next() != open {
             return Err(self.unexpected(if open == b'[' { "an array" } else { "an object" }));
         }
-        if self.around.len() == MAX_DEPTH {
+        if self.levels.len() == MAX_DEPTH {
             return Err(Fault::new(self.at, "nested more than 127 levels deep"));
         }
         self.at += 1;
-        self.around.push(self.level);
-        self.level = Level { close, fresh: true, first_key: self.keys.len() };
+        self.fresh = true;
+        self.levels.push(Level { close, hashed: false, first_key: self.keys.len() });
         Ok(())
     }
 
     /// Whether the innermost level goes on: eats the comma, or the closing bracket and the level.
+    #[inline(always)]
     fn more(&mut self) -> Result<bool, Fault> {
-        let Level { close, fresh, .. } = self.level;
+        if self.at >= self.look {
+            self.look()?;
+        }
         let next = self.next();
+        let Some(level) = self.levels.last() else { return Err(Fault::new(self.at, "nothing was entered")) };
+        let close = level.close;
         if next == close {
-            let Some(level) = self.around.pop() else { return Err(Fault::new(self.at, "nothing was entered")) };
-            self.level = level;
             self.at += 1;
+            self.fresh = false;
+            if level.hashed && self.keys.len() - level.first_key > FEW_KEYS {
+                self.compare_hashed();
+            }
+            if let Some(level) = self.levels.pop() {
+                self.keys.truncate(level.first_key);
+            }
             return Ok(false);
         }
-        if fresh {
-            self.level.fresh = false;
+        if std::mem::take(&mut self.fresh) {
             return Ok(true);
         }
         if next != b',' {
@@ -381,85 +506,152 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Whether the object that was entered last has a further member: eats its key and the colon, or
-    /// the closing bracket and the level.
-    fn member(&mut self) -> Result<bool, Fault> {
-        let first = self.level.first_key;
-        if !self.more()? {
-            if self.keys.len() > first {
-                self.close_keys(first);
-            }
-            return Ok(false);
+    /// Look at the clock, and say when to look again.
+    #[cold]
+    fn look(&mut self) -> Result<(), Fault> {
+        self.look = self.at + STRIDE;
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Fault::new(self.at, "the deadline passed here")),
+            _ => Ok(()),
         }
+    }
+
+    /// Eat the key and the colon of a member of the innermost level.
+    fn key(&mut self) -> Result<(), Fault> {
         if self.peek() != b'"' {
             return Err(self.unexpected("a key in double quotes"));
         }
         self.span()?;
-        // `decode` has refused what does not fit
-        let key = self.last.start as u32;
-        if self.keys.len() - first < FEW_KEYS
-            && self.keys[first..].iter().any(|other| self.compare(*other, key) == Ordering::Equal)
-        {
-            self.repeated(key);
+        // any that comes now stands behind that one
+        if self.duplicate.is_none() {
+            self.remember();
         }
-        self.keys.push(key);
         if self.next() != b':' {
             return Err(self.unexpected("`:` after a key"));
         }
         self.at += 1;
-        Ok(true)
+        Ok(())
     }
 
-    fn close_keys(&mut self, first: usize) {
-        if self.keys.len() - first > FEW_KEYS {
-            let mut keys = std::mem::take(&mut self.keys);
-            keys[first..].sort_unstable_by(|a, b| self.compare(*a, *b).then(a.cmp(b)));
-            for pair in keys[first..].windows(2) {
-                if self.compare(pair[0], pair[1]) == Ordering::Equal {
-                    self.repeated(pair[1]);
-                }
+    /// Keep the key that was read last, for those behind it to be compared with.
+    fn remember(&mut self) {
+        let Span { start, end, escaped } = self.last;
+        let bytes = self.text.as_bytes();
+        let Some(level) = self.levels.last_mut() else { return };
+        let first = level.first_key;
+        if !level.hashed && (escaped || self.keys.len() - first == FEW_KEYS) {
+            level.hashed = true;
+            // none of these has escapes
+            for seen in &mut self.keys[first..] {
+                let key = &bytes[seen.start()..];
+                let tag = Secret::tag(&mut self.secret, &key[..plain_run(key)]);
+                *seen = Seen::new(tag, seen.start());
             }
-            self.keys = keys;
         }
-        self.keys.truncate(first);
+        let hashed = level.hashed;
+        let raw = self.slice(start, end);
+        let tag = match (hashed, escaped) {
+            (false, _) => glance(raw.as_bytes()),
+            (true, false) => Secret::tag(&mut self.secret, raw.as_bytes()),
+            (true, true) => {
+                self.plain.clear();
+                unescape(raw, &mut self.plain);
+                let tag = Secret::tag(&mut self.secret, self.plain.as_bytes());
+                // who asks for its name has one more of it
+                self.plain.shrink_to(LARGE_KEY);
+                tag
+            }
+        };
+        let seen = Seen::new(tag, start);
+        if self.keys.len() - first < FEW_KEYS {
+            let mut alike = self.keys[first..].iter().filter(|other| other.tag() == tag);
+            if alike.any(|other| match hashed {
+                true => self.same(*other, seen),
+                // with the quote behind it
+                false => bytes[other.start()..].starts_with(&bytes[start..=end]),
+            }) {
+                return self.repeated(seen);
+            }
+        } else if self.keys.len() == self.keys.capacity() && size_of_val(&*self.keys) > self.at {
+            // So many members can only be so short where some have the same key; and once that is known, no more are
+            // kept, which would take more memory than the document.
+            self.compare_hashed();
+        }
+        self.keys.push(seen);
+    }
+
+    /// Look for keys that stand twice among those of the innermost level, where they are more than a few. In time that
+    /// is linear in their number, since tags are spread evenly.
+    #[cold]
+    fn compare_hashed(&mut self) {
+        let first = self.levels.last().map_or(0, |level| level.first_key);
+        let mut keys = std::mem::take(&mut self.keys);
+        let mut table = std::mem::take(&mut self.table);
+        if keys.len() - first < PART {
+            self.compare_part(&keys[first..], &mut table);
+        } else {
+            // one part after another: a table for all of them would take more memory than they do
+            for part in partition(&mut keys[first..]).windows(2) {
+                self.compare_part(&keys[first..][part[0]..part[1]], &mut table);
+            }
+        }
+        (self.keys, self.table) = (keys, table);
+    }
+
+    /// The same for some of them, by a table in which they take no more than a quarter of the places.
+    fn compare_part(&mut self, keys: &[Seen], table: &mut Vec<Seen>) {
+        table.clear();
+        table.resize((keys.len() * 4).next_power_of_two(), Seen::NONE);
+        let table = &mut table[..];
+        for key in keys {
+            let mut place = key.tag() as usize;
+            loop {
+                let other = &mut table[place & (table.len() - 1)];
+                if *other == Seen::NONE {
+                    *other = *key;
+                    break;
+                }
+                if other.tag() == key.tag() && self.same(*other, *key) {
+                    let second = (*other).max(*key);
+                    // it is the first of them that others are compared with
+                    *other = (*other).min(*key);
+                    self.repeated(second);
+                    break;
+                }
+                place += 1;
+            }
+        }
+    }
+
+    /// Whether two keys are the same, escapes resolved.
+    #[cold]
+    fn same(&self, a: Seen, b: Seen) -> bool {
+        self.characters_of(a).eq(self.characters_of(b))
     }
 
     /// Note a key that stands twice, by the second of the two.
-    fn repeated(&mut self, key: u32) {
-        let at = key as usize - 1;
+    fn repeated(&mut self, key: Seen) {
+        let at = key.start() - 1;
         if self.duplicate.as_ref().is_none_or(|found| at < found.at) {
-            self.duplicate = Some(Duplicate { at, key: self.key(key).collect() });
+            self.duplicate = Some(Duplicate { at, key: self.characters_of(key).collect() });
         }
-    }
-
-    /// The order of two keys, by their characters. Not inlined: sorting would have it five times.
-    #[inline(never)]
-    fn compare(&self, a: u32, b: u32) -> Ordering {
-        let bytes = self.text.as_bytes();
-        let from = |key: u32| bytes.get(key as usize..).unwrap_or_default();
-        for (x, y) in from(a).iter().zip(from(b)) {
-            match (x, y) {
-                (b'\\', _) | (_, b'\\') => return self.key(a).cmp(self.key(b)),
-                (b'"', b'"') => break,
-                (b'"', _) => return Ordering::Less,
-                (_, b'"') => return Ordering::Greater,
-                (x, y) if x != y => return x.cmp(y),
-                _ => {}
-            }
-        }
-        Ordering::Equal
     }
 
     /// The characters of a key.
-    fn key(&self, start: u32) -> Unescaped<'a> {
-        Unescaped(self.slice(start as usize, self.text.len()).chars())
+    fn characters_of(&self, key: Seen) -> Unescaped<'a> {
+        Unescaped(self.slice(key.start(), self.text.len()))
     }
 
     /// The string or key that was read last.
     fn resolve(&self) -> Cow<'a, str> {
         let Span { start, end, escaped } = self.last;
         let raw = self.slice(start, end);
-        if escaped { Cow::Owned(Unescaped(raw.chars()).collect()) } else { Cow::Borrowed(raw) }
+        if !escaped {
+            return Cow::Borrowed(raw);
+        }
+        let mut plain = String::with_capacity(raw.len());
+        unescape(raw, &mut plain);
+        Cow::Owned(plain)
     }
 
     /// The string that begins at the reader's place, checked and passed over.
@@ -472,13 +664,14 @@ impl<'a> Reader<'a> {
         let mut at = start;
         let mut escaped = false;
         loop {
-            at += plain_run(&bytes[at..]);
             match bytes.get(at) {
                 Some(b'"') => break,
                 Some(b'\\') => {
+                    let Some((_, length)) = escape(&bytes[at..]) else { return Err(self.no_escape(at)) };
                     escaped = true;
-                    at = self.escape(at)?;
+                    at += length;
                 }
+                Some(0x20..) => at += plain_run(&bytes[at..]),
                 Some(_) => return Err(Fault::new(at, "a control character in a string, not escaped")),
                 None => return Err(Fault::new(at, "the document ends inside a string")),
             }
@@ -488,41 +681,27 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Check the escape at `at`; the offset behind it.
-    fn escape(&self, at: usize) -> Result<usize, Fault> {
+    /// What is wrong with the escape at `at`.
+    #[cold]
+    fn no_escape(&self, at: usize) -> Fault {
         let bytes = self.text.as_bytes();
-        match bytes.get(at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
-            Some(b'u') => {
-                let unit = self.unit(at)?;
-                match unit {
-                    0xD800..=0xDBFF => {
-                        let pair = bytes.get(at + 6..at + 8) == Some(b"\\u")
-                            && (0xDC00..=0xDFFF).contains(&self.unit(at + 6)?);
-                        if pair { Ok(at + 12) } else { Err(lone(at, unit)) }
-                    }
-                    0xDC00..=0xDFFF => Err(lone(at, unit)),
-                    _ => Ok(at + 6),
-                }
-            }
-            _ => Err(Fault::new(at, "an escape that JSON does not have")),
+        let lacking = |at| Fault::new(at, "`\\u` without four hexadecimal digits");
+        if bytes.get(at + 1) != Some(&b'u') {
+            return Fault::new(at, "an escape that JSON does not have");
         }
-    }
-
-    fn unit(&self, at: usize) -> Result<u32, Fault> {
-        let digits = self.text.as_bytes().get(at + 2..at + 6).unwrap_or_default();
-        if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return Err(Fault::new(at, "`\\u` without four hexadecimal digits"));
+        let Some(unit) = unit(&bytes[at..]) else { return lacking(at) };
+        let second = bytes.get(at + 6..).filter(|rest| rest.starts_with(b"\\u") && unit < 0xDC00);
+        if second.is_some_and(|second| self::unit(second).is_none()) {
+            return lacking(at + 6);
         }
-        Ok(digits.iter().fold(0, |unit, digit| unit * 16 + char::from(*digit).to_digit(16).unwrap_or(0)))
+        Fault::new(at, format!("a lone surrogate, `\\u{unit:04x}`, which is no character"))
     }
 
     fn some_digits(&mut self) -> Result<(), Fault> {
-        let start = self.at;
-        while self.peek().is_ascii_digit() {
-            self.at += 1;
-        }
-        if self.at == start { Err(self.unexpected("a digit")) } else { Ok(()) }
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += digits;
+        if digits == 0 { Err(self.unexpected("a digit")) } else { Ok(()) }
     }
 
     fn word<const N: usize>(&mut self, word: &[u8; N]) -> Result<(), Fault> {
@@ -589,45 +768,82 @@ fn is_beyond_doubles(number: &str, exponent: Option<usize>) -> bool {
     size > 309 || (size == 309 && significant.chain(std::iter::repeat(b'0')).take(309).ge(BEYOND.iter().copied()))
 }
 
+/// The character of the escape with which these bytes begin, and its length.
+fn escape(bytes: &[u8]) -> Option<(char, usize)> {
+    let c = match bytes.get(1)? {
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        same @ (b'"' | b'\\' | b'/') => char::from(*same),
+        b'u' => {
+            let first = unit(bytes)?;
+            if !(0xD800..0xE000).contains(&first) {
+                return Some((char::from_u32(first)?, 6));
+            }
+            let second = unit(bytes.get(6..).filter(|rest| rest.starts_with(b"\\u"))?)?;
+            let pair = first < 0xDC00 && (0xDC00..0xE000).contains(&second);
+            return pair
+                .then(|| char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)))?
+                .map(|c| (c, 12));
+        }
+        _ => return None,
+    };
+    Some((c, 2))
+}
+
+/// The code unit of an escape of six bytes.
+fn unit(escape: &[u8]) -> Option<u32> {
+    let mut unit = 0;
+    for digit in escape.get(2..6)? {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            b'A'..=b'F' => digit - b'A' + 10,
+            _ => return None,
+        };
+        unit = unit << 4 | u32::from(value);
+    }
+    Some(unit)
+}
+
 /// The characters of a checked string up to its closing quote, escapes resolved one by one, so that
 /// comparing two keys needs no memory.
-struct Unescaped<'a>(std::str::Chars<'a>);
-
-impl Unescaped<'_> {
-    fn unit(&mut self) -> u32 {
-        (0..4).fold(0, |unit, _| unit * 16 + self.0.next().and_then(|c| c.to_digit(16)).unwrap_or(0))
-    }
-}
+struct Unescaped<'a>(&'a str);
 
 impl Iterator for Unescaped<'_> {
     type Item = char;
 
     fn next(&mut self) -> Option<char> {
-        let c = self.0.next().filter(|c| *c != '"')?;
-        if c != '\\' {
-            return Some(c);
-        }
-        Some(match self.0.next()? {
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'u' => {
-                let mut code = self.unit();
-                if (0xD800..=0xDBFF).contains(&code) {
-                    self.0.nth(1);
-                    code = 0x10000 + ((code - 0xD800) << 10) + self.unit().saturating_sub(0xDC00);
-                }
-                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
-            }
-            same => same,
-        })
+        let (c, length) = match self.0.chars().next()? {
+            '"' => return None,
+            '\\' => escape(self.0.as_bytes())?,
+            c => (c, c.len_utf8()),
+        };
+        self.0 = self.0.get(length..)?;
+        Some(c)
     }
 }
 
-fn lone(at: usize, unit: u32) -> Fault {
-    Fault::new(at, format!("a lone surrogate, `\\u{unit:04x}`, which is no character"))
+/// Add a checked string without its escapes.
+fn unescape(raw: &str, out: &mut String) {
+    let mut left = raw;
+    loop {
+        let (plain, rest) = left.split_at(plain_run(left.as_bytes()));
+        out.push_str(plain);
+        let Some((c, length)) = escape(rest.as_bytes()) else { return };
+        out.push(c);
+        left = &rest[length..];
+    }
+}
+
+/// What is seen of a key at a glance: its length, and how it begins and ends.
+fn glance(key: &[u8]) -> u32 {
+    match key {
+        [] => 0,
+        [first, ..] => (key.len() as u32) << 16 | u32::from(*first) << 8 | u32::from(key[key.len() - 1]),
+    }
 }
 
 fn decode(bytes: &[u8]) -> Result<&str, Fault> {
@@ -696,6 +912,122 @@ mod tests {
                 assert!(found.starts_with(&format!("k{twice}@")), "{count} {twice} {found}");
             }
         }
+    }
+
+    /// Where the first duplicate stands, by keys that are read in full and compared one by one.
+    fn naive(keys: &[String]) -> Option<(usize, String)> {
+        let read: Vec<String> = keys.iter().map(|key| serde_json::from_str(key).unwrap()).collect();
+        let mut at = 1;
+        for (n, key) in read.iter().enumerate() {
+            if read[..n].contains(key) {
+                return Some((at, key.clone()));
+            }
+            at += keys[n].len() + ":0,".len();
+        }
+        None
+    }
+
+    fn object(keys: &[String]) -> String {
+        let members: Vec<String> = keys.iter().map(|key| format!("{key}:0")).collect();
+        format!("{{{}}}", members.join(","))
+    }
+
+    fn key() -> impl Strategy<Value = String> {
+        let head =
+            prop_oneof![Just(String::new()), Just(r"\u0061".repeat(60)), Just("a".repeat(60)), Just("h".repeat(700))];
+        let part = prop_oneof![
+            4 => "[a-c]", 1 => Just(r"\u0061".into()), 1 => Just(r"\ud83d\uDE00".into()), 1 => Just("\u{1f600}".into()),
+            1 => Just(r"\/".into()), 1 => Just("/".into()), 1 => Just(r#"\""#.into()), 1 => Just(r"\u0022".into()),
+            1 => Just(r"\n".into()), 1 => Just(r"\\".into()), 1 => Just("\u{e9}".into()), 1 => Just(r"\u00E9".into()),
+        ];
+        (head, prop::collection::vec(part, 0..6)).prop_map(|(head, parts)| format!("\"{head}{}\"", parts.concat()))
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_duplicate_is_the_one_that_comparing_every_two_keys_finds(
+            keys in prop::collection::vec(key(), 0..80), twin in any::<prop::sample::Index>(), plain in 0_usize..40,
+        ) {
+            // few and many, with and without one that stands twice; what is around an object changes nothing
+            let few: Vec<String> = (0..plain).map(|n| format!("\"k{n}\"")).chain(keys.iter().cloned()).collect();
+            let mut names: Vec<String> = Vec::new();
+            let mut distinct = few.clone();
+            distinct.retain(|key| {
+                let name = serde_json::from_str(key).unwrap();
+                let new = !names.contains(&name);
+                names.push(name);
+                new
+            });
+            let mut twice = distinct.clone();
+            twice.extend((!distinct.is_empty()).then(|| twin.get(&distinct).clone()));
+            for keys in [few, distinct, twice] {
+                let text = object(&keys);
+                let wanted = naive(&keys);
+                let shown = |skipped: usize| wanted.as_ref().map(|(at, key)| format!("{key}@{}", at + skipped));
+                prop_assert_eq!(read(&text), Ok(shown(0)), "{}", text);
+                let around = format!("{{\"\\u006b1\":{{\"k1\":[{text}]}},\"k2\":0}}");
+                prop_assert_eq!(read(&around), Ok(shown(around.find(&text).unwrap_or(0))), "{}", around);
+            }
+        }
+    }
+
+    #[test]
+    fn of_very_many_keys_the_first_duplicate_is_found_and_none_where_all_differ() {
+        let count = 3 * PART;
+        for head in ["", r"\u0061\u0062", "hhhhhhhhh"] {
+            let mut keys: Vec<String> = (0..count).map(|n| format!("\"{head}{n:x}\"")).collect();
+            assert_eq!(read(&object(&keys)), Ok(None));
+            let place = |n: usize, keys: &[String]| 1 + keys[..n].iter().map(|key| key.len() + 3).sum::<usize>();
+            keys[count - 1] = keys[7].clone();
+            keys[PART + 5] = keys[3].clone();
+            keys[PART + 9] = keys[3].clone();
+            let key: String = serde_json::from_str(&keys[3]).unwrap();
+            assert_eq!(read(&object(&keys)), Ok(Some(format!("{key}@{}", place(PART + 5, &keys)))));
+        }
+    }
+
+    #[test]
+    fn one_key_over_and_over_takes_no_more_memory_than_it_has_to() {
+        let text = format!("{{{}\"\":0}}", "\"\":0,".repeat(100_000));
+        let mut reader = Reader::new(text.as_bytes()).unwrap();
+        reader.skip().unwrap();
+        assert_eq!(reader.duplicate().unwrap().at, 6);
+        assert!(size_of_val(&*reader.keys.spare_capacity_mut()) < text.len() / 100);
+    }
+
+    #[test]
+    fn a_tag_goes_by_all_of_a_key_and_by_the_secret() {
+        let tag = |point, key: &str| Secret::tag(&mut Some(Secret(point)), key.as_bytes());
+        let keys: Vec<String> = (0..40).flat_map(|n| ["a", "b", "\0"].map(|c| c.repeat(n))).collect();
+        let mut tags: Vec<u32> = keys.iter().map(|key| tag(0x1234_5678_9abc_def, key)).collect();
+        assert_eq!(tag(5, "abcdefghijk"), tag(5, "abcdefghijk"));
+        assert_ne!(tag(5, "abcdefghijk"), tag(6, "abcdefghijk"));
+        tags.sort_unstable();
+        tags.dedup();
+        // the empty one three times
+        assert_eq!(tags.len(), keys.len() - 2);
+        // a step is arithmetic modulo the prime
+        let exact = |value: u64, coefficient: u64, point: u64| {
+            ((u128::from(value) + u128::from(coefficient)) * u128::from(point) % u128::from(Secret::PRIME)) as u64
+        };
+        for value in [0, 1, Secret::PRIME - 1, Secret::PRIME, Secret::PRIME + 7, 1 << 60] {
+            for coefficient in [0, 1, (1 << 56) - 1] {
+                for point in [0, 1, 2, Secret::PRIME - 1] {
+                    let step = Secret(point).step(value, coefficient);
+                    assert!(step <= Secret::PRIME + 7, "{step}");
+                    assert_eq!(step % Secret::PRIME, exact(value, coefficient, point));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn reading_ends_when_the_deadline_has_passed() {
+        let text = format!("[{}0]", "0,".repeat(STRIDE));
+        let read = |deadline| Reader::new(text.as_bytes()).unwrap().until(deadline).skip();
+        assert_eq!(read(Some(Instant::now())).unwrap_err().to_string(), "byte 1: the deadline passed here");
+        assert_eq!(read(None), Ok(()));
+        assert_eq!(read(Instant::now().checked_add(std::time::Duration::from_secs(1 << 20))), Ok(()));
     }
 
     #[test]

@@ -181,7 +181,7 @@ fn answer<V: Vendor>(terms: &Terms<'_>, bytes: Vec<u8>, project: Option<PathBuf>
         "CLAUDE_PROJECT_DIR" => project.clone().map(OsString::from),
         _ => std::env::var_os(name),
     };
-    let around = Surroundings { environment: &environment, folder: project.clone(), embedder: None };
+    let around = Surroundings { environment: &environment, folder: project.clone(), embedder: None, deadline: None };
     let judged = judge::<V>(&setup, &Input { bytes, fault: None }, &around);
     Ok(Answered { wire: judged.wire::<V>(), judged })
 }

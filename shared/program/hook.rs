@@ -15,7 +15,8 @@ use crate::frame::{Operation, shown};
 use crate::host::{self, Decider, Exit, Folders, Input, Record, Setup};
 use crate::seal::{self, VerifiedFrame};
 use crate::vendor::{
-    self, Environment, Event, LONGEST, Payload, Place, Protected, RawAsks, RawNeed, Vendor, Verdict, Wire,
+    self, Environment, Event, LONGEST, MOST_BYTES, MOST_PATHS, Payload, Place, Protected, RawAsks, RawNeed, Vendor,
+    Verdict, Wire,
 };
 
 /// What is left for the answer when the deadline has passed: the entries' own limit lies above it.
@@ -98,8 +99,8 @@ fn work<V: Vendor>(start: Instant, arguments: Vec<OsString>) -> Exit {
     let input = host::read_stdin(deadline);
     let ask = |decider: &Decider, line: &str| decider.ask(line, deadline);
     let left = || deadline.saturating_duration_since(Instant::now());
-    let around =
-        Surroundings { environment: &environment, folder: None, embedder: Some(Embedder { ask: &ask, left: &left }) };
+    let embedder = Some(Embedder { ask: &ask, left: &left });
+    let around = Surroundings { environment: &environment, folder: None, embedder, deadline: Some(deadline) };
     let mut judged = judge::<V>(&setup, &input, &around);
     if let (Some(file), true) = (&setup.audit, judged.counts) {
         judged.record.micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -122,6 +123,8 @@ pub struct Surroundings<'a> {
     pub folder: Option<PathBuf>,
     /// The way to an embedder; none, and a call that needs one is denied.
     pub embedder: Option<Embedder<'a>>,
+    /// When the call has to be judged; what is not by then is denied.
+    pub deadline: Option<Instant>,
 }
 
 /// What a payload comes to.
@@ -155,7 +158,7 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
     }
     let payload = match &input.fault {
         Some(fault) => Err(fault.clone()),
-        None => Payload::read(&input.bytes).map_err(|why| format!("the payload {why}")),
+        None => Payload::read_until(&input.bytes, around.deadline).map_err(|why| format!("the payload {why}")),
     };
     let (event, name) = match &payload {
         Ok(payload) => (V::event(&payload.event), payload.event.clone()),
@@ -275,6 +278,12 @@ fn by_event<V: Vendor>(
                 let case = Case { setup, frame, payload, tool, around };
                 (decision, record.decided_by) = consult::<V>(&case, decider, needs);
             }
+            if around.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+                && !matches!(decision, Decision::Deny(_))
+            {
+                decision = Decision::Deny(stopped::<V>("the call was not judged when the deadline passed"));
+                record.decided_by = "deadline";
+            }
             match decision {
                 Decision::Deny(reason) => Verdict::Deny(reason),
                 Decision::Replace(input) => Verdict::Replace { input, grants: setup.policy == Policy::Frame },
@@ -293,24 +302,15 @@ fn by_event<V: Vendor>(
     }
 }
 
-/// The most paths that one call may be about. Beyond, judging could outlast every deadline, and a
-/// vendor lets a call run whose hook is late.
-const MOST_PATHS: usize = 2_000;
-
-/// The most bytes that the paths of one call may have together, made absolute: where a path leads
-/// takes time by its length.
-const MOST_BYTES: usize = 512 * 1024;
-
 /// Why the paths of a call are too much to be judged, if they are.
 fn too_much(payload: &Payload<'_>, needs: &[RawNeed]) -> Option<String> {
     let folder = payload.cwd.as_ref().map_or(0, String::len);
     let paths = || needs.iter().filter_map(|need| need.path.as_ref());
     if paths().any(|path| folder + path.written.len() > LONGEST) {
-        return Some(format!("has a path of more than {LONGEST} bytes, so it cannot be told where it leads"));
+        return Some(RawNeed::too_long());
     }
     let bytes: usize = paths().map(|path| folder + path.written.len()).sum();
-    (paths().count() > MOST_PATHS || bytes > MOST_BYTES)
-        .then(|| "is about too many files to be judged at once: do it in several calls".into())
+    (paths().count() > MOST_PATHS || bytes > MOST_BYTES).then(RawNeed::too_many)
 }
 
 /// Finish a call's paths, as far as the frame has rules for them, and see whether it writes to

@@ -9,7 +9,7 @@ mod places;
 mod table;
 
 pub use advice::{advice, surely_meant_otherwise};
-pub use payload::{Input, Keys, LONGEST, Payload};
+pub use payload::{Input, Keys, LONGEST, MOST_BYTES, MOST_PATHS, Payload};
 pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};
 
@@ -238,6 +238,16 @@ impl RawNeed {
     /// An operation that takes a file away from where it is.
     pub fn taking(operation: Operation, file: impl Into<String>) -> RawNeed {
         RawNeed { path: Some(RawPath { written: file.into(), kind: PathKind::Entry }), ..RawNeed::of(operation) }
+    }
+
+    /// Why nothing admits a call with a path of more than [`LONGEST`] bytes, to follow the tool's name.
+    pub fn too_long() -> String {
+        format!("has a path of more than {LONGEST} bytes, so it cannot be told where it leads")
+    }
+
+    /// Why nothing admits a call with more paths than are judged, to follow the tool's name.
+    pub fn too_many() -> String {
+        "is about too many files to be judged at once: do it in several calls".into()
     }
 
     /// Whether it writes to its path.

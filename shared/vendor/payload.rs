@@ -4,6 +4,7 @@
 //! stands twice at any depth refuses the payload, since our reading and the vendor's could differ.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use crate::json::{Fault, Kind, Reader};
 
@@ -121,17 +122,37 @@ impl Input<'_> {
 /// vendor makes a longer name; of a tool's name every reading is tried.
 pub const LONGEST: usize = 4_096;
 
+/// The most paths that one call may be about. Beyond, judging could outlast every deadline, and a
+/// vendor lets a call run whose hook is late.
+pub const MOST_PATHS: usize = 2_000;
+
+/// The most bytes that the paths of one call may have together, made absolute: where a path leads
+/// takes time by its length.
+pub const MOST_BYTES: usize = 512 * 1024;
+
 impl<'a> Payload<'a> {
     /// Read a payload.
     ///
     /// # Errors
     /// Why it cannot be judged, to follow `the payload `.
     pub fn read(bytes: &'a [u8]) -> Result<Payload<'a>, String> {
+        Payload::read_until(bytes, None)
+    }
+
+    /// Read a payload, if that is done by the deadline.
+    ///
+    /// # Errors
+    /// As [`Payload::read`].
+    pub fn read_until(bytes: &'a [u8], deadline: Option<Instant>) -> Result<Payload<'a>, String> {
         if bytes.is_empty() {
             return Err("on standard input was empty; the vendor gives the call as one JSON object there".into());
         }
         let mut payload = Payload::default();
-        let reader = payload.fill(bytes).map_err(|fault| format!("is not one JSON object: {fault}"))?;
+        let read = payload.fill(bytes, deadline);
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err("was not read to its end when the deadline passed".into());
+        }
+        let reader = read.map_err(|fault| format!("is not one JSON object: {fault}"))?;
         if let Some(twice) = reader.duplicate() {
             let key: String = twice.key.chars().take(60).collect();
             return Err(format!("has the key `{}` twice in one object (byte {})", key.escape_debug(), twice.at));
@@ -158,8 +179,8 @@ impl<'a> Payload<'a> {
         named.into_iter().find(|(_, text)| text.is_some_and(|text| text.len() > LONGEST)).map(|(key, _)| key)
     }
 
-    fn fill(&mut self, bytes: &'a [u8]) -> Result<Reader<'a>, Fault> {
-        let mut reader = Reader::new(bytes)?;
+    fn fill(&mut self, bytes: &'a [u8], deadline: Option<Instant>) -> Result<Reader<'a>, Fault> {
+        let mut reader = Reader::new(bytes)?.until(deadline);
         reader.enter_object()?;
         while let Some(key) = reader.next_key()? {
             match &*key.name {
@@ -253,6 +274,14 @@ mod tests {
         }
         assert!(Input::read("{\"command\":7}").unwrap().lines("command", &[]).is_none());
         assert!(Input::read("{}").unwrap().lines("command", &[]).is_none());
+    }
+
+    #[test]
+    fn what_is_not_read_by_the_deadline_is_refused_for_that_whatever_it_is() {
+        for payload in [r#"{"hook_event_name":"PreToolUse"}"#, "[", "{\"a\":0,\"a\":0}"] {
+            let why = Payload::read_until(payload.as_bytes(), Some(std::time::Instant::now())).unwrap_err();
+            assert_eq!(why, "was not read to its end when the deadline passed");
+        }
     }
 
     #[test]

@@ -374,8 +374,12 @@ fn r45_nothing_panics_and_what_would_is_caught() {
                     _ => bytes.insert(at, b"\"\\{}[],:*/.\n0"[random() % 13]),
                 }
             }
-            let around =
-                Surroundings { environment: &environment, folder: Some("/nonexistent".into()), embedder: None };
+            let around = Surroundings {
+                environment: &environment,
+                folder: Some("/nonexistent".into()),
+                embedder: None,
+                deadline: None,
+            };
             let input = Input { bytes, fault: None };
             judge::<Claude>(&setup, &input, &around);
             judge::<Codex>(&setup, &input, &around);

@@ -3,7 +3,7 @@
 use crate::frame::Operation::{
     DirList, FileEdit, FileRead, FileWrite, Search, Shell, SkillLoad, SubagentSpawn, TaskTodo, WebRead,
 };
-use crate::vendor::{PathKind, Payload, RawAsks, RawNeed, RawPath, Table, Tool, on_file, resources};
+use crate::vendor::{LONGEST, PathKind, Payload, RawAsks, RawNeed, RawPath, Table, Tool, on_file, resources};
 
 const QUEUES: &str = "queues a prompt for later, outside this step";
 const MOVES: &str = "moves the session to another working tree";
@@ -86,6 +86,9 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     }
     let path = call.input.text("path").unwrap_or_default();
     let pattern = call.input.text("pattern").unwrap_or_default();
+    if path.len() > LONGEST {
+        return RawAsks::Nothing(RawNeed::too_long());
+    }
     let mut folder = if path.is_empty() { ".".to_string() } else { path.into_owned() };
     if let Head::Glob = head {
         // the vendor cuts it off (measured), and what is behind it may be an absolute path

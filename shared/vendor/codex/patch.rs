@@ -4,7 +4,7 @@
 //! one is taken for one, unless it plainly adds or removes text. Taking too many only narrows.
 
 use crate::frame::Operation::{FileEdit, FileWrite};
-use crate::vendor::{Payload, RawAsks, RawNeed};
+use crate::vendor::{LONGEST, MOST_BYTES, MOST_PATHS, Payload, RawAsks, RawNeed};
 
 /// The operations that a patch needs: `file.write` for an added and for a deleted file,
 /// `file.edit` for an updated one, both for both ends of a move. A text that names no file changes
@@ -15,6 +15,7 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
     };
     let mut needs = Vec::new();
     let mut updated: Option<String> = None;
+    let mut bytes = 0;
     for line in lines.filter(|line| !line.starts_with(['+', '-'])) {
         let Some(header) = line.trim().strip_prefix("*** ") else { continue };
         let (word, file) = header.split_once(':').unwrap_or((header, ""));
@@ -22,6 +23,14 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
         // The vendor takes a second blank for the path's first character (0.171.0, measured): who
         // drops it judges another file. No name is worth the doubt.
         let word = if file.starts_with(char::is_whitespace) { "" } else { word.trim() };
+        bytes += file.len();
+        if file.len() > LONGEST {
+            return RawAsks::Nothing(RawNeed::too_long());
+        }
+        if needs.len() > MOST_PATHS || bytes > MOST_BYTES {
+            // no more than is judged is kept
+            return RawAsks::Nothing(RawNeed::too_many());
+        }
         match (word, file) {
             ("Add File", file) if !file.is_empty() => needs.push(RawNeed::on(FileWrite, file)),
             ("Delete File", file) if !file.is_empty() => needs.push(RawNeed::taking(FileWrite, file)),
@@ -85,6 +94,20 @@ mod tests {
         for nothing in ["", "*** Begin Patch\n*** End Patch", "no patch at all"] {
             assert_eq!(asked(nothing).unwrap(), [Operation::FileEdit.name(), Operation::FileWrite.name()], "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_patch_of_more_than_is_judged_asks_for_nothing_and_one_of_less_for_all_of_it() {
+        let files = |count: usize, length: usize| {
+            (0..count).map(|n| format!("*** Delete File: {n:0length$}\n")).collect::<String>()
+        };
+        assert_eq!(asked(&files(MOST_PATHS, 8)).unwrap().len(), MOST_PATHS);
+        let many = RawNeed::too_many();
+        for patch in [files(MOST_PATHS + 10, 8), files(MOST_BYTES / LONGEST + 1, LONGEST)] {
+            assert_eq!(asked(&patch), Err(many.clone()));
+        }
+        assert_eq!(asked(&files(1, LONGEST)).unwrap().len(), 1);
+        assert_eq!(asked(&files(1, LONGEST + 1)), Err(RawNeed::too_long()));
     }
 
     #[test]

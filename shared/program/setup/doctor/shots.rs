@@ -69,7 +69,7 @@ impl Range<'_> {
         let setup = Setup::take(line.arguments.iter().map(OsString::from), &environment);
         let input = Input { bytes: payload.to_vec(), fault: None };
         let folder = Some(PathBuf::from(self.folder));
-        judge::<V>(&setup, &input, &Surroundings { environment: &environment, folder, embedder: None })
+        judge::<V>(&setup, &input, &Surroundings { environment: &environment, folder, embedder: None, deadline: None })
     }
 
     fn shoot<V: Vendor>(&self, tool: &str, payload: &str, wanted: &Judged) -> Result<(), String> {
