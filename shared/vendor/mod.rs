@@ -7,7 +7,7 @@ pub mod codex;
 mod payload;
 mod table;
 
-pub use advice::advice;
+pub use advice::{advice, codex_lacks};
 pub use payload::{Input, Keys, LONGEST, Payload};
 pub use table::{Class, Table, Tool};
 

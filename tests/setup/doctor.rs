@@ -212,14 +212,14 @@ fn frame_program_and_audit_are_looked_at() {
         assert!(text.contains(&format!("say mh-setup {vendor} again with the frame that is meant")), "{text}");
     }
     fs::remove_file(scratch.at("frame.json")).unwrap();
-    dead(&scratch, "claude", DEAD, "frame.json: unreadable: no such file or directory; every call is denied");
+    dead(&scratch, "claude", DEAD, "frame.json: unreadable: no such file or directory, so every call is denied");
     scratch.frame("frame.json", &[Operation::FileRead]);
     live(&scratch, "claude");
     set_mode(&scratch.at("frame.json"), 0o666);
     dead(&scratch, "codex", DEAD, "and with it the frame; chmod o-w it");
     set_mode(&scratch.at("frame.json"), 0o644);
     fs::remove_file(scratch.at("bin/mh-hook-claude")).unwrap();
-    let text = dead(&scratch, "claude", DEAD, "registered, not startable: every call is blocked");
+    let text = dead(&scratch, "claude", DEAD, "registered, not startable, so every call is denied");
     assert!(text.contains("remove the mh-hook-claude entries"), "{text}");
 }
 
@@ -316,7 +316,7 @@ fn every_measured_way_in_a_file_of_codex_is_named_with_its_key() {
         DEAD,
         "pre_tool_use:0:0\" is another entry's, so it is not trusted; say mh-setup codex again",
     );
-    swap("trusted_hash =", "enabled = false\ntrusted_hash =");
+    swap("enabled = true", "enabled = false");
     dead(&scratch, "codex", DEAD, "pre_tool_use:0:0\" has enabled = false");
     swap("pre_tool_use:0:0", "pre_tool_use:1:0");
     dead(&scratch, "codex", DEAD, "it is not trusted: there is no hooks.state.");

@@ -25,7 +25,7 @@ const SITUATIONS: &[(&str, bool, bool, Act)] = &[
     }),
     ("with hooks switched off", false, false, |scratch| edited(scratch, "\nhooks = true", "\nhooks = false")),
     ("with the hook's own switch off", false, false, |scratch| {
-        edited(scratch, "\ntrusted_hash = ", "\nenabled = false\ntrusted_hash = ")
+        edited(scratch, "\nenabled = true", "\nenabled = false")
     }),
     ("behind another hook of the same event", false, false, |scratch| {
         let other = "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = \"exit 0\"\n\n";
