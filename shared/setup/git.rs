@@ -56,7 +56,7 @@ mod tests {
         }
         assert_eq!(checkout(&linked.join("below")), Some(linked.clone()));
         assert_eq!((main_checkout(&main), main_checkout(&linked)), (None, Some(main.clone())));
-        assert_eq!(worktrees(&main), [linked.clone()]);
+        assert_eq!(worktrees(&main), std::slice::from_ref(&linked));
         std::fs::remove_dir_all(&linked).unwrap();
         assert_eq!(worktrees(&main), Vec::<PathBuf>::new());
     }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::line::{absolute, current, fault, line, new_enough, put, tell_replaced};
+use super::doctor::in_the_way;
+use super::line::{absolute, current, fault, line, new_enough, put, tell_in_the_way, tell_replaced};
 use super::{Order, PROGRAM};
 use crate::program::{End, Stop, complain};
 use crate::setup::claude::{
@@ -75,6 +76,8 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
             "entries written"
         }
     };
+    let folder = order.project.clone().unwrap_or_else(|| PathBuf::from("."));
+    tell_in_the_way(in_the_way(Claude::WORD, &folder));
     let place = match &order.project {
         Some(project) => format!(" --project {}", project.display()),
         None => String::new(),

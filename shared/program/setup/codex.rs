@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::line::{current, fault, line, new_enough, put, tell_replaced, words};
+use super::doctor::in_the_way;
+use super::line::{current, fault, line, new_enough, put, tell_in_the_way, tell_replaced, words};
 use super::{Order, PROGRAM};
 use crate::program::{End, Stop, complain};
 use crate::setup::codex::{Found, found, home, only_entries_differ, parse, taken_out, with_entries};
@@ -63,6 +64,7 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
             "entries and their trust written"
         }
     };
+    tell_in_the_way(in_the_way(Codex::WORD, Path::new(".")));
     let told = line.told::<Codex>();
     Ok((format!("{}: {done}\n{told}{release}{UNDONE}is it on? mh-setup doctor codex\n", file.display()), End::Good))
 }

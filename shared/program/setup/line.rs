@@ -197,6 +197,13 @@ pub fn tell_replaced(file: &Path, altered: &[&str]) {
     }
 }
 
+/// Say what the entries that have been written cannot hold against as it stands.
+pub fn tell_in_the_way(all: Vec<String>) {
+    for why in all {
+        complain(PROGRAM, &format!("not live yet: {why}"));
+    }
+}
+
 /// The text of a file that is to be changed; `None`: there is none.
 pub fn current(file: &Path) -> Result<Option<String>, Stop> {
     crate::setup::claude::text_of(file).transpose().map_err(|why| Stop::failed(format!("{}: {why}", file.display())))

@@ -271,7 +271,7 @@ pub fn losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
         }
         if guard != Role::Managed {
             let remedy = "add the entries there: mh-setup claude --managed";
-            if root.get("allowManagedHooksOnly").is_some_and(|node| holds_but_for_false(node)) {
+            if root.get("allowManagedHooksOnly").is_some_and(holds_but_for_false) {
                 loss("allowManagedHooksOnly", "drops every hook that does not stand in managed settings", remedy);
             }
             if root.get("strictPluginOnlyCustomization").is_some_and(locks_hooks) {

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::shots::{Fire, Range, call_id, mcp_call};
-use super::{beside, line_in_order, own_program, release};
+use super::{Depth, beside, line_in_order, own_program, release};
 use crate::setup::claude::{
     Found, Layer, Layers, Role, SHELL_REMEDY, found, misspelled, on, others, shell_obeys, user_folder, vendors_faults,
 };
@@ -35,7 +35,7 @@ struct Entry {
     form: Form,
 }
 
-pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
+pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>, depth: Depth) -> Report {
     let user = user_folder(&own);
     let layers = Layers { etc, user, project: project.into(), flag }.read();
     let mut report = Report::new(Claude::WORD, UNSEEN.into());
@@ -49,7 +49,7 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
         return report;
     };
     let role = layers[entry.at].role;
-    line_in_order::<Claude>(&mut report, &entry.line, &entry.terms, FAILS_CLOSED_FROM, &own);
+    line_in_order::<Claude>(&mut report, &entry.line, &entry.terms, (FAILS_CLOSED_FROM, depth), &own);
     for other in others.iter().filter(|other| other.line != entry.line) {
         beside::<Claude>(&mut report, &layers[other.at].file, &other.line, &other.terms);
     }
@@ -60,7 +60,7 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
             .extend(layer.broken.as_ref().map(|why| format!("{}: claude does not start: {why}", layer.file.display())));
     }
     // which starts nothing that settings name (measured); a library they preload is another matter
-    if !report.losses.iter().any(|loss| loss.key.starts_with("env.LD_")) {
+    if depth == Depth::Fired && !report.losses.iter().any(|loss| loss.key.starts_with("env.LD_")) {
         vendors_word(&layers[entry.at], project, &mut report);
     }
     if entry.form == Form::Shell {
@@ -82,7 +82,7 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
         return report;
     }
     report.state = State::NotLive;
-    if report.why.is_empty() && report.losses.is_empty() {
+    if depth == Depth::Fired && report.why.is_empty() && report.losses.is_empty() {
         match fire(entry, &layers, project) {
             Ok((fired, _)) => {
                 report.fired = Some(fired);

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::shots::{Fire, Range, call_id, mcp_call};
-use super::{beside, line_in_order, own_program, release};
+use super::{Depth, beside, line_in_order, own_program, release};
 use crate::host;
 use crate::program::Stop;
 use crate::seal;
@@ -42,7 +42,7 @@ struct Whole {
     older: Option<String>,
 }
 
-pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
+pub fn examine(etc: PathBuf, project: &Path, depth: Depth) -> Result<Report, Stop> {
     let home = home(&own);
     let home = home.ok_or_else(|| Stop::failed("neither CODEX_HOME nor HOME is set"))?;
     let places = Layers { etc, home, project: project.into() };
@@ -66,7 +66,7 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
         return Ok(report);
     };
     let whole = &entry.whole;
-    line_in_order::<Codex>(&mut report, &whole.line, &whole.terms, TRUSTS_FROM, &given);
+    line_in_order::<Codex>(&mut report, &whole.line, &whole.terms, (TRUSTS_FROM, depth), &given);
     for other in others.iter().filter(|other| other.whole.line != whole.line) {
         beside::<Codex>(&mut report, &layers[other.at].file, &other.whole.line, &other.whole.terms);
     }
@@ -86,7 +86,7 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
         return Ok(report);
     }
     report.state = State::NotLive;
-    if report.why.is_empty() && report.losses.is_empty() {
+    if depth == Depth::Fired && report.why.is_empty() && report.losses.is_empty() {
         match fire(whole, &around, project) {
             Ok((fired, beside)) => {
                 report.fired = Some(fired);

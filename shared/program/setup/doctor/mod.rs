@@ -15,6 +15,7 @@ use crate::setup::place;
 use crate::setup::release::{Installed, Release, installed};
 use crate::setup::report::{DENIED, Report, State};
 use crate::setup::terms::Terms;
+use crate::vendor::claude::Claude;
 use crate::vendor::{Environment, Registration, Vendor};
 
 pub fn work(order: &Order) -> Result<(String, End), Stop> {
@@ -32,10 +33,10 @@ pub fn work(order: &Order) -> Result<(String, End), Stop> {
     let mut reports = Vec::new();
     if asked != Some("codex") {
         let flag = order.settings.as_deref().map(absolute).transpose()?;
-        reports.push(claude::examine(etc.clone(), &project, flag));
+        reports.push(claude::examine(etc.clone(), &project, flag, Depth::Fired));
     }
     if asked != Some("claude") {
-        reports.push(codex::examine(etc, &project)?);
+        reports.push(codex::examine(etc, &project, Depth::Fired)?);
     }
     reports.iter_mut().for_each(Report::settle);
     let any = reports.iter().any(|report| report.state == State::Live);
@@ -47,6 +48,30 @@ pub fn work(order: &Order) -> Result<(String, End), Stop> {
         false => reports.iter().map(Report::text).collect::<Vec<_>>().join("\n"),
     };
     Ok((text, end))
+}
+
+/// How far a vendor is looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// The files, the environment and the line.
+    Read,
+    /// And the vendor's program is asked, and the line fired.
+    Fired,
+}
+
+/// What stands in the way of an entry that has just been written, for a vendor that is started in this folder: each thing
+/// for which doctor would not call it live, but for what only asking and firing tells.
+pub fn in_the_way(vendor: &str, project: &Path) -> Vec<String> {
+    let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.into());
+    let etc = PathBuf::from("/etc");
+    let report = match vendor {
+        Claude::WORD => claude::examine(etc, &project, None, Depth::Read),
+        _ => match codex::examine(etc, &project, Depth::Read) {
+            Ok(report) => report,
+            Err(stop) => return vec![stop.why],
+        },
+    };
+    report.why.iter().cloned().chain(report.losses.iter().map(crate::setup::report::Loss::line)).collect()
 }
 
 /// One vendor's report as an object; both as one object by their names.
@@ -68,7 +93,7 @@ fn line_in_order<V: Vendor>(
     report: &mut Report,
     line: &Registration,
     terms: &Terms,
-    oldest: &str,
+    (oldest, depth): (&str, Depth),
     environment: Environment<'_>,
 ) {
     report.line = Some(line.shell_words());
@@ -101,7 +126,9 @@ fn line_in_order<V: Vendor>(
     {
         report.why.push(format!("{}: no such folder for the audit, so {DENIED}; make it", folder.display()));
     }
-    release::<V>(report, oldest);
+    if depth == Depth::Fired {
+        release::<V>(report, oldest);
+    }
 }
 
 fn program<V: Vendor>(report: &mut Report, line: &Registration) {
