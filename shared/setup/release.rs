@@ -1,10 +1,14 @@
 //! The vendor's program and its release.
 
 use std::fmt;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::host;
 
@@ -63,36 +67,69 @@ pub fn installed(word: &str) -> Installed {
     }
 }
 
-/// What a program says on its standard output, which has to be short.
+/// The most that is kept of what a program says, in bytes.
+const KEPT: u64 = 1 << 20;
+
+/// What a program says on its standard output, or the first megabyte of it.
 ///
 /// # Errors
 /// It could not be started, or was not done in time.
 pub fn said(mut command: Command) -> Result<String, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = started(command)?;
+    let heard = listen(child.stdout.take());
+    ended(&mut child, PATIENCE)?;
+    Ok(heard.recv_timeout(LEFT_OPEN).unwrap_or_default())
+}
+
+/// How long what was said is waited for once a program has ended: a child of its own may hold the other end open.
+const LEFT_OPEN: Duration = Duration::from_millis(500);
+
+/// Start a program in a group of its own, so that it can be ended with all that it starts.
+///
+/// # Errors
+/// It could not be started.
+pub fn started(mut command: Command) -> Result<Child, String> {
     use std::os::unix::process::CommandExt as _;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-    let mut child = command.spawn().map_err(host::words)?;
+    // the command holds the child's ends of its pipes, and goes with this function: an end would not be seen else
+    command.process_group(0).spawn().map_err(host::words)
+}
+
+/// Wait for a program's end, and end it with its group when that takes too long.
+///
+/// # Errors
+/// It was not done in time.
+pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, String> {
     let start = Instant::now();
     loop {
         match child.try_wait().map_err(host::words)? {
-            Some(_) => break,
-            None if start.elapsed() > PATIENCE => {
+            Some(status) => return Ok(status),
+            None if start.elapsed() > patience => {
+                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err("it did not answer in time".into());
+                return Err(format!("it was not done after {} seconds", patience.as_secs()));
             }
-            None => std::thread::sleep(Duration::from_millis(5)),
+            None => std::thread::sleep(Duration::from_micros(200)),
         }
     }
-    let mut text = String::new();
-    if let Some(mut out) = child.stdout.take() {
-        use std::io::Read as _;
-        // one read: what a child of its own still holds open is not waited for, and a pipe that
-        // holds 64 KB has it all by now
-        let mut bytes = vec![0; 64 * 1024];
-        let length = out.read(&mut bytes).map_err(host::words)?;
-        text = String::from_utf8_lossy(&bytes[..length]).into_owned();
-    }
-    Ok(text)
+}
+
+/// Read a program's words while it runs: it would wait for a reader once a pipe is full. What is over the first megabyte
+/// is read and dropped.
+pub fn listen(from: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            let _ = from.by_ref().take(KEPT).read_to_end(&mut bytes);
+            let _ = std::io::copy(&mut from, &mut std::io::sink());
+        }
+        let _ = tell.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    told
 }
 
 #[cfg(test)]
@@ -106,5 +143,24 @@ mod tests {
         assert_eq!(release("codex-cli 0.171.0\n").to_string(), "0.171.0");
         assert_eq!(Release::find("v2 or so, 1.2"), None);
         assert!(release("2.1.9") < release("2.1.295") && release("2.2.0") > release("2.1.295"));
+    }
+
+    #[test]
+    fn a_program_that_says_more_than_a_pipe_holds_is_heard_out() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo first; head -c 3000000 /dev/zero; exit 3"]);
+        let text = said(command).unwrap();
+        assert!(text.starts_with("first\n") && text.len() == 1 << 20, "{}", text.len());
+    }
+
+    #[test]
+    fn one_that_hangs_is_ended_with_what_it_has_started() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 1000 & echo $!; wait"]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = started(command).unwrap();
+        let heard = listen(child.stdout.take());
+        assert!(ended(&mut child, Duration::from_millis(300)).unwrap_err().contains("not done after"));
+        // the end of its output is seen, so nothing holds it open any more
+        assert!(heard.recv_timeout(Duration::from_secs(60)).unwrap().trim().parse::<u32>().is_ok());
     }
 }

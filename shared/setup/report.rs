@@ -35,6 +35,9 @@ impl Loss {
     }
 }
 
+/// What an entry comes to whose program is started and cannot judge.
+pub const DENIED: &str = "every call is denied";
+
 /// How it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -131,6 +134,17 @@ impl Report {
             layers: Vec::new(),
             notes: Vec::new(),
             unseen,
+        }
+    }
+
+    /// What takes calls past the hook comes first: what would deny them all is then said of the time after.
+    pub fn settle(&mut self) {
+        if self.losses.iter().all(|loss| loss.what.contains(DENIED)) {
+            return;
+        }
+        let later = format!("{DENIED} once it comes to the hook again");
+        for text in self.why.iter_mut().chain(self.losses.iter_mut().map(|loss| &mut loss.what)) {
+            *text = text.replace(DENIED, &later);
         }
     }
 

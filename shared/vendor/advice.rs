@@ -80,23 +80,27 @@ fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
 
 /// Operations that are admitted and that a vendor has no admitted tool for.
 fn reach(frame: &VerifiedFrame, all: &mut Vec<String>) {
-    if admits(frame, &Operation::Shell) {
-        return;
-    }
-    let admitted = |operations: &[Operation]| {
-        let names: Vec<&str> =
-            operations.iter().filter(|operation| admits(frame, operation)).map(Operation::name).collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    };
-    if let Some(names) = admitted(&[Operation::DirList, Operation::FileRead, Operation::Search, Operation::SkillLoad]) {
-        all.push(format!("Codex has no tool for {names}: its shell does that, and shell is not admitted"));
-    }
-    if let Some(names) = admitted(&[Operation::DirList, Operation::Search]) {
+    all.extend(codex_lacks(frame));
+    if let Some(names) = without_shell(frame, &[Operation::DirList, Operation::Search]) {
         all.push(format!(
             "Claude Code offers its tools for {names} only when asked (--tools with Glob and Grep); else its shell \
              does that, and shell is not admitted"
         ));
     }
+}
+
+/// What the frame admits and Codex has no tool for but its shell, which the frame does not admit; in words.
+pub fn codex_lacks(frame: &VerifiedFrame) -> Option<String> {
+    let by_shell = [Operation::DirList, Operation::FileRead, Operation::Search, Operation::SkillLoad];
+    let names = without_shell(frame, &by_shell)?;
+    Some(format!("Codex has no tool for {names}: its shell does that, and shell is not admitted"))
+}
+
+/// The names of those of these operations that are admitted, where the shell is not.
+fn without_shell(frame: &VerifiedFrame, operations: &[Operation]) -> Option<String> {
+    let admitted = operations.iter().filter(|operation| admits(frame, operation)).map(Operation::name);
+    let names: Vec<&str> = admitted.collect();
+    (!names.is_empty() && !admits(frame, &Operation::Shell)).then(|| names.join(", "))
 }
 
 fn too_long<V: Vendor>(frame: &VerifiedFrame, all: &mut Vec<String>) {

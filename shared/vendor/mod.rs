@@ -8,7 +8,7 @@ mod payload;
 mod places;
 mod table;
 
-pub use advice::{advice, surely_meant_otherwise};
+pub use advice::{advice, codex_lacks, surely_meant_otherwise};
 pub use payload::{Input, Keys, LONGEST, MOST_BYTES, MOST_PATHS, Payload};
 pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};

@@ -88,8 +88,11 @@ fn codex_gets_a_guard_line_and_the_hashes_that_it_trusts_it_by() {
     let approval = config.split("[[hooks.PermissionRequest]]").nth(1).unwrap().split("\n[[hooks.").nth(1).unwrap();
     assert!(!approval.contains("additionalContextLimit"), "{approval}");
     assert!(!config.contains("matcher"), "an absent matcher is every tool");
+    assert_eq!(config.matches("\nenabled = true\n").count(), seen);
     let line = command(&config);
-    let (_, line) = line.split_once("/bin/timeout -k 1 25 ").unwrap_or(("", &line));
+    // functions of the environment are kept from the line
+    let line = line.strip_prefix("POSIXLY_CORRECT=1; unset -f echo 2>/dev/null; ").unwrap();
+    let (_, line) = line.split_once("/bin/timeout -k 1 25 ").unwrap_or(("", line));
     let hook = program("mh-hook-codex");
     let wanted = format!(
         "'{}' '--frame' '{}' '--digest' '{GOLDEN}' '--policy' 'deny-only' || {{ echo '(this call was not run)' >&2; exit 2; }}",

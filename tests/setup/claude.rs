@@ -163,10 +163,7 @@ fn one_command_writes_it_the_same_command_takes_the_next_frame_and_remove_gives_
         said.contains("(step 2 of release), pinned to it\npolicy: deny-only: what the frame does not admit"),
         "{said}"
     );
-    assert!(
-        said.contains("Claude Code: not checked, there is no claude on PATH; it has to be 2.1.295 or newer"),
-        "{said}"
-    );
+    assert!(said.contains("\nClaude Code: 2.1.332 ("), "{said}");
     assert!(said.ends_with("is it on? mh-setup doctor claude --project .\n"), "{said}");
     let once = scratch.read(FILE);
     let said = scratch.run(&["claude", "--project", ".", "--frame", "../frame.json"]);
@@ -179,6 +176,12 @@ fn one_command_writes_it_the_same_command_takes_the_next_frame_and_remove_gives_
     assert_eq!(scratch.run(&["claude", "--project", ".", "--remove"]).lines().count(), 1);
     assert_eq!(scratch.read(FILE), before);
     assert!(scratch.run(&["claude", "--project", ".", "--remove"]).ends_with("nothing was changed\n"));
+    scratch.without_vendor("claude");
+    let said = scratch.run(&["claude", "--project", ".", "--frame", "../frame.json"]);
+    assert!(
+        said.contains("Claude Code: not checked, there is no claude on PATH; it has to be 2.1.295 or newer"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -246,7 +249,7 @@ fn managed_settings_shut_every_other_hook_out() {
 #[test]
 fn what_was_changed_by_hand_in_our_entries_is_said_to_be_gone() {
     let scratch = Scratch::new();
-    scratch.frame("frame.json", &[Operation::FileRead]);
+    scratch.frame("frame.json", &[Operation::FileRead, Operation::Shell]);
     let claude: &[&str] = &["claude", "--project", ".", "--frame", "../frame.json"];
     let codex: &[&str] = &["codex", "--frame", "../frame.json"];
     let args = ("\"deny-only\"", "\"deny-only\", \"--decider\", \"exec:/d\"");

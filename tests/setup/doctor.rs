@@ -139,6 +139,138 @@ fn every_measured_way_in_a_file_of_claude_is_named_with_its_key() {
     );
 }
 
+/// What doctor says of a vendor with a variable besides, and its exit code.
+fn with(scratch: &Scratch, vendor: &str, (name, value): (&str, &str)) -> (Option<i32>, String) {
+    let done = scratch.setup(&["doctor", vendor]).env(name, value).assert();
+    let output = done.get_output();
+    (output.status.code(), String::from_utf8(output.stdout.clone()).unwrap())
+}
+
+#[test]
+fn what_answers_for_a_shell_takes_the_shell_form_away_and_not_the_other() {
+    let scratch = Scratch::new();
+    let printed = scratch.run(&["claude", "--print", "--shell", "--frame", "../frame.json"]);
+    for (exec, code) in [(false, 1), (true, 0)] {
+        match exec {
+            true => claude(&scratch),
+            false => drop(scratch.write(CLAUDE, &printed)),
+        }
+        live(&scratch, "claude");
+        let prefix = ("CLAUDE_CODE_SHELL_PREFIX", "/bin/true");
+        let (ended, said) = with(&scratch, "claude", prefix);
+        assert_eq!(ended, Some(code), "{said}");
+        assert_eq!(said.contains("the environment: CLAUDE_CODE_SHELL_PREFIX is run in the place of every line"), !exec);
+        assert_eq!(with(&scratch, "claude", ("CLAUDE_CODE_SHELL_PREFIX", "")).0, Some(0));
+        assert_eq!(with(&scratch, "claude", ("BASH_ENV", "/nowhere")).0, Some(0));
+        scratch.write(LOCAL, r#"{"env": {"CLAUDE_CODE_SHELL_PREFIX": "/bin/true"}}"#);
+        scratch.setup(&["doctor", "claude"]).assert().code(code);
+        fs::remove_file(scratch.at(LOCAL)).unwrap();
+    }
+    let (ended, said) = with(&scratch, "claude", ("CLAUDE_CODE_IGNORE_PERSISTED_TRUST", "on"));
+    assert!(ended == Some(1) && said.contains("drops the hooks of the project's own files"), "{said}");
+    assert_eq!(with(&scratch, "claude", ("CLAUDE_CODE_SIMPLE", "2")).0, Some(0));
+}
+
+#[test]
+fn the_environment_and_the_env_file_of_codex_are_what_its_line_is_fired_with() {
+    let scratch = Scratch::new();
+    codex(&scratch);
+    for (name, code) in [("BASH_ENV", 1), ("SHELLOPTS", 1), ("LD_AUDIT", 1), ("BASH_FUNC_echo%%", 0), ("LANG", 0)] {
+        let (ended, said) = with(&scratch, "codex", (name, "() { exit 0; }"));
+        assert_eq!(ended, Some(code), "{name}: {said}");
+        assert_eq!(said.contains(&format!("  why      the environment: {name} ")), code == 1, "{said}");
+    }
+    let env = scratch.shown("codex/.env");
+    scratch.write("codex/.env", "OPENAI_API_KEY=k\nHOME=/elsewhere\n");
+    assert!(scratch.run(&["doctor", "codex"]).contains("/codex/.env (environment): read, 2 variables\n"));
+    for (text, cause) in [
+        ("BASH_ENV=/x\n", "/codex/.env: BASH_ENV names a file that bash runs"),
+        ("export LD_PRELOAD='/x.so'\n", "/codex/.env: LD_PRELOAD tells the loader"),
+        ("MH_FRAME=/f\n", "the environment has MH_FRAME='/f'"),
+    ] {
+        scratch.write("codex/.env", text);
+        dead(&scratch, "codex", DEAD, cause);
+        let done = scratch.setup(&["codex", "--frame", "../frame.json"]).assert().success();
+        let said = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+        assert!(said.contains("mh-setup: not live yet: ") && said.contains(cause), "{said}");
+    }
+    fs::remove_file(&env).unwrap();
+    fs::create_dir(&env).unwrap();
+    dead(&scratch, "codex", DEAD, "what Codex puts into the environment is not known: ");
+}
+
+#[test]
+fn a_vendor_that_is_not_there_holds_to_nothing() {
+    let scratch = Scratch::new();
+    for vendor in ["claude", "codex"] {
+        match vendor {
+            "claude" => claude(&scratch),
+            _ => codex(&scratch),
+        }
+        live(&scratch, vendor);
+        scratch.vendor(vendor, "no idea");
+        dead(&scratch, vendor, DEAD, ": its release is not known: its --version names none; it has to be ");
+        scratch.without_vendor(vendor);
+        dead(&scratch, vendor, DEAD, &format!("there is no {vendor} on PATH, so whether "));
+    }
+}
+
+#[test]
+fn entries_in_two_places_are_both_shown_and_both_looked_at() {
+    let scratch = Scratch::new();
+    claude(&scratch);
+    scratch.frame("other.json", &[Operation::Shell]);
+    scratch.run(&["claude", "--user", "--frame", "../other.json"]);
+    let said = scratch.run(&["doctor", "claude"]);
+    let frames: Vec<&str> =
+        said.lines().filter(|line| line.contains("frame.json ") || line.contains("other.json ")).collect();
+    assert!(frames.len() == 2 && said.contains("both judge every call, and one runs that neither denies"), "{said}");
+    fs::remove_file(scratch.at("other.json")).unwrap();
+    let cause = "settings.json: the entry there as well: ";
+    let said = dead(&scratch, "claude", DEAD, cause);
+    assert!(said.contains("other.json: unreadable: no such file or directory, so every call is denied"), "{said}");
+}
+
+#[test]
+fn what_lets_calls_run_comes_before_what_would_deny_them() {
+    let scratch = Scratch::new();
+    claude(&scratch);
+    scratch.write("frame.json", scratch.read("frame.json").replace("file.read", "shell"));
+    let said = dead(&scratch, "claude", DEAD, "frame.json: it says it is ");
+    assert_eq!(said.matches("edited").count(), 1, "{said}");
+    assert!(said.contains(", so every call is denied; say mh-setup claude again"), "{said}");
+    scratch.write(LOCAL, r#"{"disableAllHooks": true, "env": {"MH_FRAME": "/f"}}"#);
+    let said = dead(&scratch, "claude", DEAD, "disableAllHooks switches every hook off");
+    let all: Vec<&str> = said.lines().filter(|line| line.contains("every call is denied")).collect();
+    assert!(all.iter().all(|line| line.contains("every call is denied once it comes to the hook again")), "{said}");
+    assert_eq!(all.len(), 2, "{said}");
+}
+
+#[test]
+fn nothing_registered_names_what_to_do_and_a_worktree_names_its_main_checkout() {
+    let scratch = Scratch::new();
+    dead(&scratch, "claude", "absent", "say mh-setup claude --project . --frame FILE, or --user");
+    dead(&scratch, "codex", "absent", "say mh-setup codex --frame FILE");
+    claude(&scratch);
+    let own = scratch.at("project/.git/worktrees/linked");
+    fs::create_dir_all(&own).unwrap();
+    fs::create_dir_all(scratch.at("linked")).unwrap();
+    let root = fs::canonicalize(scratch.at("")).unwrap();
+    scratch.write("linked/.git", format!("gitdir: {}\n", root.join("project/.git/worktrees/linked").display()));
+    scratch.write("project/.git/worktrees/linked/commondir", "../..\n");
+    scratch.write("project/.git/worktrees/linked/gitdir", format!("{}\n", root.join("linked/.git").display()));
+    let said = scratch.run(&["doctor", "claude"]);
+    assert!(said.contains("/linked: a linked worktree, in which "), "{said}");
+    let done = scratch.setup(&["doctor", "claude", "--project", "../linked"]).assert().code(1);
+    let said = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+    assert!(said.contains("an entry of ours in the main checkout"), "{said}");
+    // the main checkout's local settings count there
+    scratch.run(&["claude", "--project", "../linked", "--frame", "../frame.json"]);
+    scratch.run(&["doctor", "claude", "--project", "../linked"]);
+    scratch.write(LOCAL, r#"{"disableAllHooks": true}"#);
+    scratch.setup(&["doctor", "claude", "--project", "../linked"]).assert().code(1);
+}
+
 #[test]
 fn a_settings_file_that_does_not_load_is_registered_and_not_live() {
     let scratch = Scratch::new();
@@ -212,14 +344,14 @@ fn frame_program_and_audit_are_looked_at() {
         assert!(text.contains(&format!("say mh-setup {vendor} again with the frame that is meant")), "{text}");
     }
     fs::remove_file(scratch.at("frame.json")).unwrap();
-    dead(&scratch, "claude", DEAD, "frame.json: unreadable: no such file or directory; every call is denied");
+    dead(&scratch, "claude", DEAD, "frame.json: unreadable: no such file or directory, so every call is denied");
     scratch.frame("frame.json", &[Operation::FileRead]);
     live(&scratch, "claude");
     set_mode(&scratch.at("frame.json"), 0o666);
     dead(&scratch, "codex", DEAD, "and with it the frame; chmod o-w it");
     set_mode(&scratch.at("frame.json"), 0o644);
     fs::remove_file(scratch.at("bin/mh-hook-claude")).unwrap();
-    let text = dead(&scratch, "claude", DEAD, "registered, not startable: every call is blocked");
+    let text = dead(&scratch, "claude", DEAD, "registered, not startable, so every call is denied");
     assert!(text.contains("remove the mh-hook-claude entries"), "{text}");
 }
 
@@ -316,7 +448,7 @@ fn every_measured_way_in_a_file_of_codex_is_named_with_its_key() {
         DEAD,
         "pre_tool_use:0:0\" is another entry's, so it is not trusted; say mh-setup codex again",
     );
-    swap("trusted_hash =", "enabled = false\ntrusted_hash =");
+    swap("enabled = true", "enabled = false");
     dead(&scratch, "codex", DEAD, "pre_tool_use:0:0\" has enabled = false");
     swap("pre_tool_use:0:0", "pre_tool_use:1:0");
     dead(&scratch, "codex", DEAD, "it is not trusted: there is no hooks.state.");

@@ -5,6 +5,7 @@
 mod claude;
 mod codex;
 mod doctor;
+mod older;
 mod refusals;
 #[path = "../schema/mod.rs"]
 mod schema;

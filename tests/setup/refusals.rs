@@ -39,6 +39,12 @@ fn a_settings_file_that_the_vendor_would_pass_over_is_refused_by_line_and_column
             "a `timeout` is not a number above 0",
         ),
         ("{\"permissions\": \"x\"}", "line 1, column 17: `permissions` is a string, not an object"),
+        (
+            "{\"permissions\": {\"allow\": \"Read\"}}",
+            "line 1, column 27: `permissions.allow` is a string, not an array",
+        ),
+        ("{\"sandbox\": {\"enabled\": 1}}", "`sandbox.enabled` is a number, not a boolean"),
+        ("{\"statusLine\": {\"type\": null}}", "`statusLine.type` is null, not a string"),
         ("{\"model\": 1}", "line 1, column 11: `model` is a number, not a string"),
         ("{\"env\": null}", "line 1, column 9: `env` is null, not an object"),
         ("{\"cleanupPeriodDays\": \"30\"}", "`cleanupPeriodDays` is a string, not a number"),
@@ -54,6 +60,24 @@ fn a_settings_file_that_the_vendor_would_pass_over_is_refused_by_line_and_column
     }
     scratch.write(FILE, b"{\"a\": \"\xff\"}");
     assert!(scratch.fails(&WRITE, 2).contains("byte 7: not UTF-8"));
+}
+
+#[test]
+fn what_the_vendor_itself_would_pass_over_is_refused_in_its_words() {
+    let scratch = Scratch::new();
+    let text = "{\"enabledPlugins\": {\"a\": 5}}";
+    scratch.write(FILE, text);
+    let root = fs::canonicalize(scratch.at("project")).unwrap();
+    let says = |what: &str| {
+        let line = format!("- {}/.claude/settings.json \u{203a} enabledPlugins.a: {what}", root.display());
+        scratch.vendor("claude", &format!("2.1.332 (Claude Code)\n\nInvalid settings\n{line}\n\nNo issues."));
+    };
+    says("Invalid input");
+    let said = scratch.fails(&WRITE, 2);
+    assert!(said.contains("settings.json, enabledPlugins.a: Invalid input: by claude doctor, and for that"), "{said}");
+    assert_eq!(scratch.read(FILE), text);
+    says("\"a\" is no plugin; this value was ignored.");
+    scratch.run(&WRITE);
 }
 
 #[test]

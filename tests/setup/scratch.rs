@@ -37,7 +37,14 @@ impl Scratch {
             fs::hard_link(built, &copy).or_else(|_| fs::copy(built, &copy).map(drop)).unwrap();
         }
         scratch.frame("frame.json", &[Operation::FileRead]);
+        scratch.vendor("claude", "2.1.332 (Claude Code)");
+        scratch.vendor("codex", "codex-cli 0.171.0");
         scratch
+    }
+
+    /// No program of this name on PATH.
+    pub fn without_vendor(&self, word: &str) {
+        fs::remove_file(self.at(&format!("path/{word}"))).unwrap();
     }
 
     pub fn at(&self, path: &str) -> PathBuf {

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::line::{absolute, current, fault, line, new_enough, put, tell_replaced};
+use super::doctor::in_the_way;
+use super::line::{absolute, current, fault, line, new_enough, put, tell_in_the_way, tell_replaced};
 use super::{Order, PROGRAM};
 use crate::program::{End, Stop, complain};
 use crate::setup::claude::{
-    Found, blank, found, only_entries_differ, taken_out, unreadable, user_folder, with_entries,
+    Found, blank, found, only_entries_differ, taken_out, unreadable, user_folder, vendors_faults, with_entries,
 };
 use crate::setup::lock::lock;
+use crate::setup::release::{Installed, installed};
 use crate::setup::tree;
 use crate::vendor::Vendor as _;
 use crate::vendor::claude::{Claude, FAILS_CLOSED_FROM, Form, managed, settings};
@@ -59,6 +61,9 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
     let _held = lock(file).map_err(Stop::failed)?;
     let text = current(file)?;
     readable(file, text.as_deref())?;
+    if text.is_some() {
+        by_the_vendor(file)?;
+    }
     let new = with_entries(text.as_deref(), &line.registration);
     nothing_else(file, text.as_deref(), &new)?;
     let done = match text.as_deref() == Some(new.as_str()) {
@@ -71,6 +76,8 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
             "entries written"
         }
     };
+    let folder = order.project.clone().unwrap_or_else(|| PathBuf::from("."));
+    tell_in_the_way(in_the_way(Claude::WORD, &folder));
     let place = match &order.project {
         Some(project) => format!(" --project {}", project.display()),
         None => String::new(),
@@ -111,6 +118,30 @@ fn readable(file: &Path, text: Option<&str>) -> Result<(), Stop> {
     match text.filter(|text| !blank(text)).and_then(|text| unreadable(text).map(|(at, what)| (text, at, what))) {
         Some((text, at, what)) => Err(fault(file, text, at, &what)),
         None => Ok(()),
+    }
+}
+
+/// Refuse as well what the vendor itself says it would pass over, where it is at hand.
+fn by_the_vendor(file: &Path) -> Result<(), Stop> {
+    let Installed::At(program, _) = installed(Claude::WORD) else { return Ok(()) };
+    let folder = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    let faults = match vendors_faults(&program, folder) {
+        Ok(faults) => faults,
+        Err(why) => {
+            complain(
+                PROGRAM,
+                &format!("{} doctor was asked about {} and did not answer: {why}", program.display(), file.display()),
+            );
+            return Ok(());
+        }
+    };
+    match faults.into_iter().find(|fault| fault.whole && fault.file == file.to_string_lossy()) {
+        None => Ok(()),
+        Some(fault) => Err(Stop::failed(format!(
+            "{}: by claude doctor, and for that Claude Code passes over the whole file without a word; put it right \
+             first, nothing was changed",
+            fault.line()
+        ))),
     }
 }
 

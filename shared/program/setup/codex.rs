@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use super::line::{absolute, current, fault, line, new_enough, put, tell_replaced, words};
+use super::doctor::in_the_way;
+use super::line::{current, fault, line, new_enough, put, tell_in_the_way, tell_replaced, words};
 use super::{Order, PROGRAM};
 use crate::program::{End, Stop, complain};
 use crate::setup::codex::{Found, found, home, only_entries_differ, parse, taken_out, with_entries};
 use crate::setup::lock::lock;
-use crate::vendor::Vendor as _;
 use crate::vendor::codex::{Codex, TRUSTS_FROM, config, managed};
+use crate::vendor::{Vendor as _, codex_lacks};
 
 const WHY_THIS_RELEASE: &str = "older ones do not trust the entry, and skip it without a word";
 
@@ -22,7 +23,8 @@ pub fn work(order: &Order) -> Result<(String, End), Stop> {
         ));
     }
     let home = home(&|name| std::env::var_os(name));
-    let home = absolute(&home.ok_or_else(|| Stop::failed("neither CODEX_HOME nor HOME is set"))?)?;
+    // by the name that Codex has for it, which trust is keyed with
+    let home = home.ok_or_else(|| Stop::failed("neither CODEX_HOME nor HOME is set"))?;
     let file = home.join("config.toml");
     if order.print || order.managed {
         let line = line::<Codex>(order)?;
@@ -39,6 +41,9 @@ pub fn work(order: &Order) -> Result<(String, End), Stop> {
 fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
     let line = line::<Codex>(order)?;
     line.safe(true)?;
+    if let Some(why) = codex_lacks(&line.frame) {
+        complain(PROGRAM, &format!("{}: {why}", line.terms.frame));
+    }
     let release = new_enough::<Codex>(TRUSTS_FROM, WHY_THIS_RELEASE)?;
     if let Some(folder) = file.parent() {
         fs_err::create_dir_all(folder).map_err(|error| Stop::failed(error.to_string()))?;
@@ -59,6 +64,7 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
             "entries and their trust written"
         }
     };
+    tell_in_the_way(in_the_way(Codex::WORD, Path::new(".")));
     let told = line.told::<Codex>();
     Ok((format!("{}: {done}\n{told}{release}{UNDONE}is it on? mh-setup doctor codex\n", file.display()), End::Good))
 }

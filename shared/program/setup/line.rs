@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use super::{Order, PROGRAM};
 use crate::decide::Policy;
 use crate::host;
-use crate::program::{Stop, complain};
+use crate::program::{Stop, VERSION, complain};
 use crate::seal::{self, VerifiedFrame};
 use crate::setup::place;
-use crate::setup::release::{Installed, Release, installed};
+use crate::setup::release::{Installed, Release, installed, said};
 use crate::setup::terms::Terms;
 use crate::vendor::{Registration, Vendor};
 
@@ -46,13 +46,31 @@ pub fn line<V: Vendor>(order: &Order) -> Result<Line, Stop> {
     Ok(Line { registration: terms.registration(&words(&program)?), terms, frame })
 }
 
-/// The hook program beside this one.
+/// The hook program beside this one, which has to be of this release: an older one denies every call by a flag that it
+/// does not know.
 pub fn program<V: Vendor>() -> Result<PathBuf, Stop> {
     let own = std::env::current_exe().map_err(|error| Stop::failed(host::words(error)))?;
     let program = own.with_file_name(V::PROGRAM);
-    match program.is_file() {
-        true => Ok(program),
-        false => Err(Stop::failed(format!("{}: no such file; it belongs beside mh-setup", program.display()))),
+    if !program.is_file() {
+        return Err(Stop::failed(format!("{}: no such file; it belongs beside mh-setup", program.display())));
+    }
+    of_this_release::<V>(&program).map_err(|why| Stop::failed(format!("{why}; nothing was changed")))?;
+    Ok(program)
+}
+
+/// Whether a hook program and this one are of one release; why not, and what to do.
+pub fn of_this_release<V: Vendor>(program: &Path) -> Result<(), String> {
+    let mut command = std::process::Command::new(program);
+    command.arg("--version");
+    let shown = program.display();
+    let text = said(command).map_err(|why| format!("{shown}: asked for its release: {why}"))?;
+    match text.strip_prefix(V::PROGRAM).map(str::trim) {
+        Some(VERSION) => Ok(()),
+        Some(other) if Release::find(other).is_some() => Err(format!(
+            "{shown}: it is of release {}, and this mh-setup of {VERSION}; install both from one release",
+            crate::frame::shown(other)
+        )),
+        _ => Err(format!("{shown}: it does not say its release as {} does; install it again", V::PROGRAM)),
     }
 }
 
@@ -176,6 +194,13 @@ pub fn tell_replaced(file: &Path, altered: &[&str]) {
             file.display()
         );
         complain(PROGRAM, &why);
+    }
+}
+
+/// Say what the entries that have been written cannot hold against as it stands.
+pub fn tell_in_the_way(all: Vec<String>) {
+    for why in all {
+        complain(PROGRAM, &format!("not live yet: {why}"));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Role, is_ours};
 use crate::json::Kind;
-use crate::setup::report::Loss;
+use crate::setup::report::{DENIED, Loss};
 use crate::setup::tree::{self, Node, Value};
 use crate::vendor::claude::EVENTS;
 
@@ -13,56 +13,187 @@ const TYPES: [&str; 5] = ["command", "prompt", "agent", "http", "mcp_tool"];
 /// The first thing for which the vendor would not load this file, or the entries in it, and where
 /// it stands.
 pub fn unreadable(text: &str) -> Option<(usize, String)> {
-    let root = match tree::json(text) {
+    let root = match object(text) {
         Ok(root) => root,
-        Err(fault) => return Some((fault.at(), fault.what().into())),
+        Err(fault) => return Some(fault),
     };
-    let wrong = |node: &Node, what: String| Some((node.span.start, what));
+    KINDS
+        .iter()
+        .find_map(|(kind, keys)| keys.iter().find_map(|key| wrong_kind(&root, *kind, key)))
+        .or_else(|| hooks(&root))
+}
+
+/// The first thing for which the vendor does not start where these are its managed settings. A key of the wrong kind is
+/// passed over alone there, and the file is not (measured).
+pub fn stops(text: &str) -> Option<(usize, String)> {
+    match object(text) {
+        Ok(root) => hooks(&root),
+        Err(fault) => Some(fault),
+    }
+}
+
+fn object(text: &str) -> Result<Node, (usize, String)> {
+    let root = tree::json(text).map_err(|fault| (fault.at(), fault.what().to_string()))?;
     if !matches!(root.value, Value::Object(_)) {
-        return wrong(&root, format!("settings are an object, and this is {}", root.noun()));
+        return Err((root.span.start, format!("settings are an object, and this is {}", root.noun())));
     }
     // a second `hooks` takes the place of the first
     for (object, name) in [(Some(&root), ""), (root.get("hooks"), "hooks.")] {
         if let Some(twice) = object.and_then(Node::twice).filter(|twice| !name.is_empty() || twice.key == "hooks") {
-            return Some((
-                twice.at,
-                format!("`{name}{}` stands twice, and the second takes the place of the first", twice.key),
-            ));
+            let what = format!("`{name}{}` stands twice, and the second takes the place of the first", twice.key);
+            return Err((twice.at, what));
         }
     }
-    if let Some(found) = KINDS.iter().find_map(|(kind, keys)| wrong_kind(&root, *kind, keys)) {
-        return Some(found);
-    }
+    Ok(root)
+}
+
+fn hooks(root: &Node) -> Option<(usize, String)> {
     let hooks = root.get("hooks")?;
     if !matches!(hooks.value, Value::Object(_)) {
-        return wrong(hooks, format!("`hooks` is {}, not an object", hooks.noun()));
+        return Some((hooks.span.start, format!("`hooks` is {}, not an object", hooks.noun())));
     }
     EVENTS.into_iter().find_map(|event| in_event(event, hooks.get(event)?))
 }
 
-/// The keys that were tried with another kind of value: the whole file is then passed over, and
-/// the guard with it. There are more; what the vendor itself says of a file is asked by doctor.
+/// The keys for which the whole file is passed over, and the guard with it, when their value is of another kind: of all
+/// keys that release 2.1.332 has in its schema those of which its own doctor says so; of the keys inside others those
+/// that were tried. A file is asked about from the vendor itself as well, where that is at hand.
 const KINDS: [(Kind, &[&str]); 5] = [
-    (Kind::Object, &["permissions", "env", "statusLine", "enabledPlugins", "sandbox", "attribution", "worktree"]),
-    (Kind::Array, &["companyAnnouncements", "httpHookAllowedEnvVars", "availableModels"]),
-    (Kind::String, &["model", "apiKeyHelper", "outputStyle", "language", "$schema", "awsAuthRefresh", "agent"]),
-    (Kind::Number, &["cleanupPeriodDays"]),
+    (
+        Kind::Object,
+        &[
+            "permissions",
+            "env",
+            "statusLine",
+            "enabledPlugins",
+            "sandbox",
+            "sandbox.network",
+            "sandbox.filesystem",
+            "attribution",
+            "worktree",
+            "fileSuggestion",
+            "breakReminder",
+            "quietHours",
+            "spinnerVerbs",
+            "remote",
+            "voice",
+            "remoteTools",
+            "modelOverrides",
+            "skillOverrides",
+            "pluginConfigs",
+        ],
+    ),
+    (
+        Kind::Array,
+        &[
+            "permissions.allow",
+            "permissions.ask",
+            "permissions.deny",
+            "permissions.additionalDirectories",
+            "companyAnnouncements",
+            "allowedHttpHookUrls",
+            "httpHookAllowedEnvVars",
+            "availableModels",
+            "fallbackModel",
+            "pluginSuggestionMarketplaces",
+            "allowedChannelPlugins",
+            "sshConfigs",
+            "claudeMdExcludes",
+            "sandbox.network.allowedDomains",
+            "worktree.symlinkDirectories",
+        ],
+    ),
+    (
+        Kind::String,
+        &[
+            "$schema",
+            "apiKeyHelper",
+            "proxyAuthHelper",
+            "awsCredentialExport",
+            "awsAuthRefresh",
+            "gcpAuthRefresh",
+            "processWrapper",
+            "attributionProject",
+            "attribution.commit",
+            "attribution.pr",
+            "model",
+            "modelCatalogUrl",
+            "modelCatalogPublicKey",
+            "prUrlTemplate",
+            "otelHeadersHelper",
+            "outputStyle",
+            "language",
+            "advisorModel",
+            "agent",
+            "minimumVersion",
+            "requiredMinimumVersion",
+            "requiredMaximumVersion",
+            "downloadsMirrorUrl",
+            "plansDirectory",
+            "timeZone",
+            "autoMemoryDirectory",
+            "claudeMd",
+            "pluginTrustMessage",
+            "statusLine.type",
+            "statusLine.command",
+            "permissions.defaultMode",
+            "permissions.disableBypassPermissionsMode",
+            "autoUpdatesChannel",
+            "tui",
+            "defaultShell",
+        ],
+    ),
+    (
+        Kind::Number,
+        &[
+            "cleanupPeriodDays",
+            "desktopSessionCleanupPeriodDays",
+            "skillListingMaxDescChars",
+            "skillListingBudgetFraction",
+            "feedbackSurveyRate",
+            "totalTokensReminderBudget",
+        ],
+    ),
     (
         Kind::Bool,
         &[
             "disableAllHooks",
             "allowManagedHooksOnly",
+            "allowManagedPermissionRulesOnly",
+            "allowManagedMcpServersOnly",
             "includeCoAuthoredBy",
+            "includeGitInstructions",
             "enableAllProjectMcpServers",
+            "enforceAvailableModels",
+            "disableSkillShellExecution",
+            "disableBundledSkills",
+            "disableSideloadFlags",
+            "disableWorkflows",
+            "disableAgentView",
+            "disableRemoteControl",
+            "disableArtifact",
+            "disableClaudeAiConnectors",
             "alwaysThinkingEnabled",
             "fastMode",
             "respectGitignore",
             "autoMemoryEnabled",
+            "autoCompactEnabled",
+            "skipWebFetchPreflight",
+            "skipDangerousModePermissionPrompt",
+            "showThinkingSummaries",
+            "spinnerTipsEnabled",
+            "syntaxHighlightingDisabled",
+            "promptSuggestionEnabled",
+            "prefersReducedMotion",
+            "fileCheckpointingEnabled",
+            "todoFeatureEnabled",
+            "verbose",
+            "sandbox.enabled",
         ],
     ),
 ];
 
-fn wrong_kind(root: &Node, kind: Kind, keys: &[&str]) -> Option<(usize, String)> {
+fn wrong_kind(root: &Node, kind: Kind, key: &str) -> Option<(usize, String)> {
     let is = |node: &Node| match node.value {
         Value::Null => Kind::Null,
         Value::Bool(_) => Kind::Bool,
@@ -71,10 +202,9 @@ fn wrong_kind(root: &Node, kind: Kind, keys: &[&str]) -> Option<(usize, String)>
         Value::Array(_) => Kind::Array,
         Value::Object(_) => Kind::Object,
     };
-    keys.iter().find_map(|key| {
-        let node = root.get(key).filter(|node| is(node) != kind)?;
-        Some((node.span.start, format!("`{key}` is {}, not {}", node.noun(), kind.noun())))
-    })
+    let path: Vec<&str> = key.split('.').collect();
+    let node = root.find(&path).filter(|node| is(node) != kind)?;
+    Some((node.span.start, format!("`{key}` is {}, not {}", node.noun(), kind.noun())))
 }
 
 /// One bad entry takes its whole event along.
@@ -121,8 +251,8 @@ fn in_event(event: &str, groups: &Node) -> Option<(usize, String)> {
 
 /// What a settings file that loads takes from a guard that stands in the layer of another role.
 ///
-/// Of managed settings nothing but their own `disableAllHooks` was seen to take a hook away: the
-/// other files' variables do not even reach it.
+/// Of managed settings nothing but their own `disableAllHooks`, or a program that answers in the place of the file, was
+/// seen to take a hook away: the other files' variables do not even reach it.
 pub fn losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
     let mut all = Vec::new();
     let mut loss = |key: &str, what: &str, remedy: &str| all.push(Loss::new(key, what, remedy));
@@ -132,32 +262,97 @@ pub fn losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
     if root.get("disableAllHooks").and_then(Node::bool) == Some(true) {
         loss("disableAllHooks", "switches every hook off, in whatever file it stands", "take it out");
     }
-    if role == Role::Managed
-        && guard != Role::Managed
-        && root.get("allowManagedHooksOnly").and_then(Node::bool) == Some(true)
-    {
-        let what = "drops every hook that does not stand in managed settings";
-        loss("allowManagedHooksOnly", what, "add the entries there: mh-setup claude --managed");
+    if role == Role::Managed {
+        for key in ["policyHelper", "policyHelpers"] {
+            if root.get(key).is_some_and(|node| !node.members().is_empty()) {
+                let what = "puts what a program answers in the place of this file, and that is not known here";
+                loss(key, what, "take it out, or ask whoever runs this machine whether its answer leaves hooks on");
+            }
+        }
+        if guard != Role::Managed {
+            let remedy = "add the entries there: mh-setup claude --managed";
+            if root.get("allowManagedHooksOnly").is_some_and(holds_but_for_false) {
+                loss("allowManagedHooksOnly", "drops every hook that does not stand in managed settings", remedy);
+            }
+            if root.get("strictPluginOnlyCustomization").is_some_and(locks_hooks) {
+                let what = "drops every hook that does not stand in managed settings or come from a plugin";
+                loss("strictPluginOnlyCustomization", what, remedy);
+            }
+        }
     }
     // the project's own files have no say in this one
     let modes = matches!(role, Role::User | Role::Flag | Role::Managed) && guard != Role::Managed;
     for member in root.get("env").map(Node::members).unwrap_or_default() {
         let key = format!("env.{}", member.key);
-        let set = !matches!(member.node.text(), Some("" | "0" | "false"));
         match member.key.as_str() {
-            "CLAUDE_CODE_SAFE_MODE" | "CLAUDE_CODE_SIMPLE" if modes && set => {
+            "CLAUDE_CODE_SAFE_MODE" | "CLAUDE_CODE_SIMPLE" if modes && set_on(&member.node) => {
                 loss(&key, "switches hooks off", "take it out");
             }
             name if name.starts_with("LD_") => {
                 loss(&key, "is loaded into the hook program, unless that is static, and can end it", "take it out");
             }
             name if name.starts_with("MH_") => {
-                loss(&key, "the hook's settings come from its line alone, so every call is denied", "take it out");
+                let what = format!("the hook's settings come from its line alone, so {DENIED}");
+                loss(&key, &what, "take it out");
             }
             _ => {}
         }
     }
     all
+}
+
+/// What a settings file takes from a guard that a shell starts, besides.
+pub fn shell_losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
+    if guard == Role::Managed && role != Role::Managed {
+        return Vec::new();
+    }
+    let members = root.get("env").map(Node::members).unwrap_or_default();
+    let set = members.iter().filter(|member| member.node.text().is_none_or(|text| !text.is_empty()));
+    set.filter_map(|member| Some(Loss::new(&format!("env.{}", member.key), shell_obeys(&member.key)?, SHELL_REMEDY)))
+        .collect()
+}
+
+/// What to do about a variable that answers for the shell form.
+pub const SHELL_REMEDY: &str = "take it out, or say mh-setup claude: the form that it writes needs no shell";
+
+/// How a variable of this name answers for a line that a shell runs, if it does.
+pub fn shell_obeys(name: &str) -> Option<&'static str> {
+    match name {
+        "CLAUDE_CODE_SHELL_PREFIX" => Some("is run in the place of every line for a shell, ours too"),
+        "SHELLOPTS" => {
+            Some("sets options of the shell that runs the line, if that is bash; with noexec it runs nothing")
+        }
+        _ => None,
+    }
+}
+
+/// Managed `allowManagedHooksOnly` holds whatever it is, but for false and null: one that is no boolean is taken for true
+/// (measured).
+fn holds_but_for_false(node: &Node) -> bool {
+    !matches!(node.value, Value::Null | Value::Bool(false))
+}
+
+/// Whether this value of managed `strictPluginOnlyCustomization` shuts out hooks: true, a list that names them, and
+/// everything that is neither a boolean nor a list; a list of other surfaces does not (measured).
+fn locks_hooks(node: &Node) -> bool {
+    match &node.value {
+        Value::Array(items) => items.iter().any(|item| item.text() == Some("hooks")),
+        _ => holds_but_for_false(node),
+    }
+}
+
+/// Whether the vendor takes a variable of this value for one that is on (measured).
+pub fn on(value: &str) -> bool {
+    ["1", "true", "yes", "on"].iter().any(|on| value.trim().eq_ignore_ascii_case(on))
+}
+
+/// The same for one that settings give: numbers and booleans are put there as they are spelled.
+fn set_on(node: &Node) -> bool {
+    match &node.value {
+        Value::Text(text) | Value::Number(text) => on(text),
+        Value::Bool(is) => *is,
+        _ => false,
+    }
 }
 
 /// Whether the file has a hook of ours under an event that the vendor does not know by that

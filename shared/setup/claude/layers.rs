@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::host;
+use crate::setup::git;
 use crate::setup::report::Loss;
 use crate::setup::tree::{self, Node};
 use crate::vendor::Environment;
@@ -78,11 +79,25 @@ impl Layers {
         let mut files = Vec::new();
         files.extend(self.user.as_ref().map(|folder| (Role::User, folder.join("settings.json"))));
         files.push((Role::Project, self.project.join(".claude/settings.json")));
-        files.push((Role::Local, self.project.join(".claude/settings.local.json")));
+        files.extend(self.local_folders().into_iter().map(|folder| (Role::Local, folder.join(LOCAL))));
         files.extend(self.flag.clone().map(|file| (Role::Flag, file)));
         let mut layers: Vec<Layer> = files.into_iter().map(|(role, file)| Layer::read(role, file)).collect();
         layers.extend(machine(&self.etc));
         layers
+    }
+}
+
+/// Where a folder's settings on this machine are.
+const LOCAL: &str = ".claude/settings.local.json";
+
+impl Layers {
+    /// The folders whose local settings are read: the one that the vendor is started in, and before it the root of the
+    /// repository, which for a linked worktree is that of the main checkout (release 2.1.332, measured).
+    fn local_folders(&self) -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> = git::root(&self.project).into_iter().collect();
+        all.retain(|root| *root != self.project);
+        all.push(self.project.clone());
+        all
     }
 }
 
@@ -104,7 +119,7 @@ impl Layer {
         match &layer.text {
             None => {}
             Some(Err(why)) => layer.broken = Some(why.clone()),
-            Some(Ok(text)) => match super::unreadable(text) {
+            Some(Ok(text)) => match if role == Role::Managed { super::stops(text) } else { super::unreadable(text) } {
                 Some((at, what)) => {
                     let (line, column) = crate::setup::text::place(text, at);
                     layer.broken = Some(format!("line {line}, column {column}: {what}"));
@@ -113,6 +128,12 @@ impl Layer {
             },
         }
         layer
+    }
+
+    /// What it takes from a guard that a shell starts, besides: see [`Layer::losses`].
+    pub fn shell_losses(&self, guard: Role) -> Vec<Loss> {
+        let all = self.root.as_ref().map(|root| super::shell_losses(self.role, root, guard)).unwrap_or_default();
+        all.into_iter().map(|loss| loss.within(self.file.display().to_string())).collect()
     }
 
     /// What it takes from a guard that stands in the layer of this role.

@@ -1,10 +1,12 @@
 //! A settings file of Claude Code: which entries in it are ours, and how they get in and out.
 
+mod asked;
 mod fault;
 mod layers;
 mod splice;
 
-pub use fault::{losses, misspelled, unreadable};
+pub use asked::{Fault, vendors_faults};
+pub use fault::{SHELL_REMEDY, losses, misspelled, on, shell_losses, shell_obeys, stops, unreadable};
 pub use layers::{Layer, Layers, Role, machine, text_of, user_folder};
 pub use splice::{blank, only_entries_differ, taken_out, with_entries};
 

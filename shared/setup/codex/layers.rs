@@ -1,7 +1,7 @@
 //! The files that Codex reads, and what in them takes the guard away. Layers add their hooks up;
 //! of a feature the strongest layer's word holds.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::{Config, parse};
 use crate::setup::claude::text_of;
@@ -73,12 +73,31 @@ pub struct Layer {
     pub broken: Option<String>,
 }
 
-/// Codex's home.
+/// Codex's home, as Codex names it: by the name that trust is keyed with (release 0.171.0).
+///
+/// A `CODEX_HOME` is followed to where it leads. A `HOME` is not: it is made absolute and folded by its letters alone, and
+/// a link on the way to it, or `~/.codex` or `config.toml` that are links themselves, stay in the name.
 pub fn home(environment: Environment<'_>) -> Option<PathBuf> {
-    let named = environment("CODEX_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    // the vendor resolves a home that is named, and trust is keyed by what comes of it
-    let named = named.map(|folder| std::fs::canonicalize(&folder).unwrap_or(folder));
-    named.or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".codex")))
+    let set = |name: &str| environment(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    if let Some(named) = set("CODEX_HOME") {
+        return std::fs::canonicalize(&named).or_else(|_| std::path::absolute(&named)).ok();
+    }
+    let home = std::path::absolute(set("HOME")?).ok()?;
+    Some(folded(&home).join(".codex"))
+}
+
+/// A path without `.` and `..`, by its letters.
+fn folded(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut out, part| {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+        out
+    })
 }
 
 impl Layers {

@@ -1,17 +1,19 @@
 //! Codex's `config.toml`: which entries in it are ours, whether they are trusted, and how they get
 //! in and out.
 
+mod around;
 mod layers;
 mod read;
 mod splice;
 
+pub use around::Around;
 pub use layers::{Layer, Layers, Role, features_lost, home, machine};
 pub use read::{Config, parse};
 pub use splice::{only_entries_differ, taken_out, with_entries};
 
 use super::terms::{Terms, names, unquoted};
-use super::tree::Node;
-use crate::vendor::codex::{Codex, EVENTS, command, group, hook_words, trust_key, trusted_hash};
+use super::tree::{Member, Node};
+use crate::vendor::codex::{Codex, EVENTS, command, group, parts, trust_key, trusted_hash};
 use crate::vendor::{Registration, Vendor as _};
 
 /// Whether this hook entry runs our hook program, however it is spelled.
@@ -39,8 +41,25 @@ pub enum Found {
     Nothing,
     /// What `mh-setup` writes for these terms, as this group of its event.
     Exact(Registration, Terms, usize),
+    /// What an older `mh-setup` wrote, or one on a machine whose `timeout` lay elsewhere.
+    Older(Older),
     /// It runs our program and is not what `mh-setup` writes; why.
     Altered(String),
+}
+
+/// An entry that holds, and that is written otherwise now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Older {
+    /// The hook's line.
+    pub line: Registration,
+    /// What the hook is told by it.
+    pub terms: Terms,
+    /// Which group of its event it is.
+    pub at: usize,
+    /// The command as it stands there.
+    pub command: String,
+    /// What is better about the one that is written now.
+    pub why: String,
 }
 
 /// What each of our events holds.
@@ -55,7 +74,7 @@ fn at_event(root: &Node, event: &str) -> Found {
             continue;
         }
         match reading(event, each, at) {
-            exact @ Found::Exact(..) => return exact,
+            whole @ (Found::Exact(..) | Found::Older(_)) => return whole,
             other => best = other,
         }
     }
@@ -63,18 +82,28 @@ fn at_event(root: &Node, event: &str) -> Found {
 }
 
 fn reading(event: &str, found: &Node, at: usize) -> Found {
-    let line = || {
-        let said = entries(found).iter().find(|entry| is_ours(entry))?.get("command")?.text()?;
-        let words = unquoted(hook_words(said)?)?;
+    let said = entries(found).iter().find(|entry| is_ours(entry)).and_then(|entry| entry.get("command")?.text());
+    let read = said.and_then(|said| {
+        let parts = parts(said)?;
+        let words = unquoted(parts.words)?;
         let terms = Terms::of(words.get(1..)?)?;
         let line = terms.registration(words.first()?);
-        (command(&line) == said).then_some((line, terms))
-    };
-    let Some((line, terms)) = line() else {
+        (line.shell_words() == parts.words).then_some((said, parts, line, terms))
+    });
+    let Some((said, parts, line, terms)) = read else {
         return Found::Altered("its command line is not one that mh-setup writes".into());
     };
-    if expected(event, &command(&line)).is_some_and(|written| written.same(found)) {
-        return Found::Exact(line, terms, at);
+    if expected(event, said).is_some_and(|written| written.same(found)) {
+        let now = command(&line);
+        if now == said {
+            return Found::Exact(line, terms, at);
+        }
+        let why = match parts.limit {
+            _ if !parts.sealed_off => "a function named echo or exit in the environment can answer for it".into(),
+            Some(limit) => format!("it limits the hook by {limit}, which is not what is used on this machine"),
+            None => "nothing limits the hook's time before Codex does, and then the call runs".into(),
+        };
+        return Found::Older(Older { line, terms, at, command: said.into(), why });
     }
     let what = match found.get("matcher") {
         Some(_) => "it has a `matcher`, so some calls pass it by",
@@ -104,6 +133,33 @@ pub fn distrust(root: &Node, config: &str, snake: &str, at: usize, command: &str
         }
         Some(_) => None,
     }
+}
+
+/// The keys of trust that is left of an entry of ours which is not there any more, or not there by that key: its hash is
+/// that of one of these commands, and it is no key of `live`.
+fn dead_trust<'a>(root: &'a Node, commands: &[String], live: &[String]) -> Vec<&'a Member> {
+    let ours = |member: &Member| {
+        let mut parts = member.key.rsplitn(4, ':');
+        let (_, _, snake, file) = (parts.next(), parts.next(), parts.next(), parts.next());
+        let (Some(snake), Some(file)) = (snake, file) else { return false };
+        let hash = member.node.get("trusted_hash").and_then(Node::text);
+        let event = EVENTS.iter().any(|(_, known)| *known == snake);
+        event
+            && file.starts_with('/')
+            && !file.starts_with("/<")
+            && commands.iter().any(|command| hash == Some(&trusted_hash(snake, command)))
+    };
+    let state = root.find(&["hooks", "state"]).map(Node::members).unwrap_or_default();
+    state.iter().filter(|member| !live.contains(&member.key) && ours(member)).collect()
+}
+
+/// The commands of our entries, as they stand there.
+fn commands(root: &Node) -> Vec<String> {
+    let all = EVENTS.iter().flat_map(|(event, _)| groups(root, event)).flat_map(entries).filter(|entry| is_ours(entry));
+    let mut all: Vec<String> = all.filter_map(|entry| Some(entry.get("command")?.text()?.to_string())).collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// The commands of other people's hooks on our events, with the event.

@@ -7,9 +7,9 @@
 use std::ops::Range;
 
 use super::read::{Config, Form, begin, end, parse};
-use super::{entries, expected, groups, is_ours, wholly_ours};
+use super::{commands, dead_trust, entries, expected, groups, is_ours, wholly_ours};
 use crate::setup::text::{Edits, line_end, line_start, newline};
-use crate::setup::tree::{Node, Value};
+use crate::setup::tree::{Member, Node, Value};
 use crate::vendor::Registration;
 use crate::vendor::codex::{EVENTS, FEATURES, basic, command, group, trust, trust_key, trusted_hash};
 
@@ -31,12 +31,17 @@ pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Resu
     }
     let command = command(line);
     let mut text = text.map(String::from);
-    let odd = |config: &Config| EVENTS.iter().any(|(event, _)| !in_place(groups(&config.root, event)));
-    if let Some(found) = &text
-        && odd(&parse(found)?)
-    {
-        // ours, but not where and as we would have written them: out first, then in again
-        text = Some(taken_out(found, file)?.unwrap_or_default());
+    if let Some(found) = &text {
+        let config = parse(found)?;
+        let mut ran = commands(&config.root);
+        ran.push(command.clone());
+        let left = without_dead(found, &config, &ran, &live_keys(&config.root, file));
+        let config = parse(&left)?;
+        text = Some(match EVENTS.iter().all(|(event, _)| in_place(groups(&config.root, event))) {
+            true => left,
+            // ours, but not where and as we would have written them: out first, then in again
+            false => taken_out(&left, file)?.unwrap_or_default(),
+        });
     }
     let new = text.is_none();
     let text = text.unwrap_or_default();
@@ -46,6 +51,24 @@ pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Resu
     work.groups(&command)?;
     work.trust(&command, file)?;
     Ok(work.finish(new))
+}
+
+/// The keys by which our entries are trusted, or will be, in this file.
+fn live_keys(root: &Node, file: &str) -> Vec<String> {
+    let key = |(event, snake): (&str, &str)| {
+        let there = groups(root, event);
+        trust_key(file, snake, there.iter().position(wholly_ours).unwrap_or(there.len()), 0)
+    };
+    EVENTS.into_iter().map(key).collect()
+}
+
+/// The text without trust that is left of entries of ours: see [`dead_trust`].
+fn without_dead(text: &str, config: &Config, ran: &[String], live: &[String]) -> String {
+    let mut out = Out { text, edits: Edits::default(), to_end: false };
+    for member in dead_trust(&config.root, ran, live) {
+        out.cut_state(config, member.at, &member.key, &member.node);
+    }
+    out.finish()
 }
 
 /// Whether an event holds at most one group of ours, and nothing of ours in anybody else's.
@@ -170,26 +193,52 @@ impl Work<'_> {
                        [hooks.state.\"...\"]";
             return Err((at, why.into()));
         }
-        for (event, snake) in EVENTS {
-            let there = groups(&self.config.root, event);
-            let own = there.iter().position(wholly_ours);
-            let key = trust_key(file, snake, own.unwrap_or(there.len()), 0);
+        for ((event, snake), key) in EVENTS.into_iter().zip(live_keys(&self.config.root, file)) {
             let hash = trusted_hash(snake, command);
             let Some(state) = self.config.root.find(&["hooks", "state", &key]) else {
                 self.pieces.push(trust(&key, &hash));
                 continue;
             };
             // trust that is left of a group that is gone is somebody else's
-            let keep = own.is_none();
-            match state.get("trusted_hash") {
-                Some(node) => self.set(node, &basic(&hash), keep)?,
-                None => return Err((state.span.start, "this trust has no `trusted_hash`; take it out".into())),
-            }
-            if let Some(node) = state.get("enabled").filter(|node| node.bool() == Some(false)) {
-                self.set(node, "true", keep)?;
+            let keep = !groups(&self.config.root, event).iter().any(wholly_ours);
+            let Some(trusted) = state.get("trusted_hash") else {
+                return Err((state.span.start, "this trust has no `trusted_hash`; take it out".into()));
+            };
+            self.set(trusted, &basic(&hash), keep)?;
+            match state.get("enabled") {
+                Some(node) => self.set(node, "true", keep)?,
+                None => self.enable(&key, trusted, keep)?,
             }
         }
         Ok(())
+    }
+
+    /// Say in a trust that its entry is on, behind the hash.
+    fn enable(&mut self, key: &str, trusted: &Node, keep: bool) -> Result<(), Fault> {
+        let mark = if keep { MARK } else { "" };
+        match self.config.form(&["hooks", "state", key]) {
+            Form::Header(_) => {
+                let at = line_end(self.text, trusted.span.end);
+                let newline = newline(self.text);
+                let line = match self.text[..at].ends_with('\n') {
+                    true => format!("enabled = true{mark}{newline}"),
+                    false => format!("{newline}enabled = true{mark}"),
+                };
+                self.edits.put(at..at, line);
+                Ok(())
+            }
+            Form::Inline(_) if !keep => {
+                self.edits.put(trusted.span.end..trusted.span.end, ", enabled = true");
+                Ok(())
+            }
+            _ => {
+                let why = format!(
+                    "this trust has to say `enabled = true`; write it as a table under [hooks.state.{}]",
+                    basic(key)
+                );
+                Err((trusted.span.start, why))
+            }
+        }
     }
 
     /// The text with everything in it.
@@ -219,15 +268,21 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     }
     let config = parse(text)?;
     let mut out = Out { text, edits: Edits::default(), to_end: false };
+    let mut gone = Vec::new();
     for member in config.root.get("hooks").map(Node::members).unwrap_or_default() {
         let places = out.groups(member.node.items());
         let Some((_, snake)) = EVENTS.into_iter().find(|(event, _)| *event == member.key) else { continue };
         let prefix = format!("{file}:{snake}:");
         for state in config.root.find(&["hooks", "state"]).map(Node::members).unwrap_or_default() {
-            if let Some(place) = state.key.strip_prefix(&prefix).and_then(numbers) {
-                out.state(&config, state.at, &state.key, &state.node, place, &places, &prefix);
+            if let Some(place) = state.key.strip_prefix(&prefix).and_then(numbers)
+                && out.state(&config, state, place, &places, &prefix)
+            {
+                gone.push(state.key.clone());
             }
         }
+    }
+    for member in dead_trust(&config.root, &commands(&config.root), &gone) {
+        out.cut_state(&config, member.at, &member.key, &member.node);
     }
     if let Some(features) = config.root.get("features") {
         out.unmark(features);
@@ -235,13 +290,7 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
             out.made_header(span, features);
         }
     }
-    let mut left = out.edits.apply(text);
-    if out.to_end && !text.ends_with('\n') {
-        left.truncate(left.trim_end_matches('\n').len().max(left.len().saturating_sub(1)));
-        if newline(text) == "\r\n" && left.ends_with('\r') {
-            left.pop();
-        }
-    }
+    let left = out.finish();
     Ok((!left.is_empty() || !text.starts_with("[features] # mh-setup")).then_some(left))
 }
 
@@ -292,25 +341,13 @@ impl Out<'_> {
         places
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a trust, where it is, and where it goes")]
-    fn state(
-        &mut self,
-        config: &Config,
-        at: usize,
-        key: &str,
-        state: &Node,
-        place: (usize, usize),
-        places: &Places,
-        prefix: &str,
-    ) {
+    /// What becomes of a trust whose entry is at this place. Whether something was done to it.
+    fn state(&mut self, config: &Config, state: &Member, place: (usize, usize), places: &Places, prefix: &str) -> bool {
+        let at = state.at;
         match places.iter().find(|(from, _)| *from == place).map(|(_, to)| *to) {
             Some(None) => {
-                if self.unmark(state) {
-                    return;
-                }
-                match config.form(&["hooks", "state", key]) {
-                    Form::Header(span) => self.cut(span.start..end(state)),
-                    _ => self.cut(at..end(state)),
+                if !self.unmark(&state.node) {
+                    self.cut_state(config, at, &state.key, &state.node);
                 }
             }
             // somebody else's entry moves up, and its trust with it
@@ -319,8 +356,30 @@ impl Out<'_> {
                 let length = quoted.and_then(|quote| self.text[at + 1..].find(quote)).map_or(0, |inside| inside + 2);
                 self.edits.put(at..at + length, basic(&format!("{prefix}{group}:{entry}")));
             }
-            _ => {}
+            _ => return false,
         }
+        true
+    }
+
+    /// Cut a trust out.
+    fn cut_state(&mut self, config: &Config, at: usize, key: &str, state: &Node) {
+        match config.form(&["hooks", "state", key]) {
+            Form::Header(span) => self.cut(span.start..end(state)),
+            _ => self.cut(at..end(state)),
+        }
+    }
+
+    /// The text with the changes made. One that did not end in a newline does not do so now.
+    fn finish(self) -> String {
+        let Out { text, edits, to_end } = self;
+        let mut left = edits.apply(text);
+        if to_end && !text.ends_with('\n') {
+            left.truncate(left.trim_end_matches('\n').len().max(left.len().saturating_sub(1)));
+            if newline(text) == "\r\n" && left.ends_with('\r') {
+                left.pop();
+            }
+        }
+        left
     }
 
     /// Take back what a comment says was changed in this table. Whether there was any.

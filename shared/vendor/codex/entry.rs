@@ -33,6 +33,11 @@ fn limit_words(patience: u32) -> String {
     format!(" -k 1 {} ", patience + 5)
 }
 
+/// What the line begins with. In its POSIX mode, which a plain assignment switches on, bash finds `unset` and `exit`
+/// before any function of that name; `echo` it finds after one, so that is taken out. Without this a function of the
+/// environment (`BASH_FUNC_exit%%`) answers for the line (bash 5.2; zsh and dash take none from there).
+const HEAD: &str = "POSIXLY_CORRECT=1; unset -f echo 2>/dev/null; ";
+
 const END: &str = " || { echo '(this call was not run)' >&2; exit 2; }";
 
 /// The command of an entry.
@@ -43,15 +48,31 @@ const END: &str = " || { echo '(this call was not run)' >&2; exit 2; }";
 pub fn command(line: &Registration) -> String {
     let limit = LIMITS.into_iter().find(|path| Path::new(path).is_file());
     let limit = limit.map(|path| format!("{path}{}", limit_words(line.patience))).unwrap_or_default();
-    format!("{limit}{}{END}", line.shell_words())
+    format!("{HEAD}{limit}{}{END}", line.shell_words())
 }
 
-/// What of a command is the hook's own words, if it is built as [`command`] builds it for a file.
-pub fn hook_words(command: &str) -> Option<&str> {
+/// A command, taken apart: one that [`command`] builds for a file, by this release or an older one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// The hook's own words.
+    pub words: &'a str,
+    /// Whether functions of the environment are kept from answering for the line: from 0.1.1 on.
+    pub sealed_off: bool,
+    /// The program that limits the hook's time, where there is one.
+    pub limit: Option<&'static str>,
+}
+
+/// Take a command apart, if it is built as [`command`] builds it, or built it in 0.1.0.
+pub fn parts(command: &str) -> Option<Parts<'_>> {
     let words = command.strip_suffix(END)?;
-    let limit = limit_words(Registration::PATIENCE);
-    let limited = LIMITS.into_iter().find_map(|path| words.strip_prefix(path)?.strip_prefix(&limit));
-    Some(limited.unwrap_or(words))
+    let (sealed_off, words) = match words.strip_prefix(HEAD) {
+        Some(words) => (true, words),
+        None => (false, words),
+    };
+    let time = limit_words(Registration::PATIENCE);
+    let limited = |path: &'static str| Some((path, words.strip_prefix(path)?.strip_prefix(&time)?));
+    let limited = LIMITS.into_iter().find_map(limited);
+    Some(Parts { words: limited.map_or(words, |(_, words)| words), sealed_off, limit: limited.map(|(path, _)| path) })
 }
 
 #[derive(Serialize)]
@@ -108,9 +129,10 @@ pub fn group(event: &str, command: &str) -> String {
     )
 }
 
-/// The table of a trust.
+/// The table of a trust. It says that the entry is on: where it does not, a `-c` that says otherwise and is merged with
+/// it has the last word, and nobody is told.
 pub fn trust(key: &str, hash: &str) -> String {
-    format!("[hooks.state.{}]\ntrusted_hash = {}\n", basic(key), basic(hash))
+    format!("[hooks.state.{}]\ntrusted_hash = {}\nenabled = true\n", basic(key), basic(hash))
 }
 
 /// The part of a `config.toml` that holds the entries and their trust. `config` is the absolute

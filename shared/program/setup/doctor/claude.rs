@@ -1,15 +1,20 @@
 //! Claude Code, examined.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::shots::{Range, call_id, mcp_call};
-use super::{line_in_order, own_program, release};
-use crate::setup::claude::{Found, Layer, Layers, Role, found, misspelled, others, user_folder};
+use super::shots::{Fire, Range, call_id, mcp_call};
+use super::{Depth, beside, line_in_order, own_program, release};
+use crate::setup::claude::{
+    Found, Layer, Layers, Role, SHELL_REMEDY, found, misspelled, on, others, shell_obeys, user_folder, vendors_faults,
+};
 use crate::setup::fire::Stream;
-use crate::setup::release::{Installed, installed, said};
+use crate::setup::git;
+use crate::setup::obeyed::obeyed;
+use crate::setup::release::{Installed, installed};
 use crate::setup::report::{Loss, Other, Report, Seen, State};
 use crate::setup::terms::{Terms, names};
 use crate::setup::tree::Node;
@@ -30,13 +35,13 @@ struct Entry {
     form: Form,
 }
 
-pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
-    let user = user_folder(&|name| std::env::var_os(name));
+pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>, depth: Depth) -> Report {
+    let user = user_folder(&own);
     let layers = Layers { etc, user, project: project.into(), flag }.read();
     let mut report = Report::new(Claude::WORD, UNSEEN.into());
     report.layers = layers.iter().map(seen).collect();
-    let entry = entry(&layers, &mut report);
-    let Some(entry) = entry else {
+    let all = entries(&layers, &mut report);
+    let Some((entry, others)) = all.split_last() else {
         if report.state == State::Absent {
             hint(project, &mut report);
         }
@@ -44,19 +49,29 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
         return report;
     };
     let role = layers[entry.at].role;
-    line_in_order::<Claude>(&mut report, &entry.line, &entry.terms, FAILS_CLOSED_FROM);
-    report.losses.extend(losses(&layers, role));
+    line_in_order::<Claude>(&mut report, &entry.line, &entry.terms, (FAILS_CLOSED_FROM, depth), &own);
+    for other in others.iter().filter(|other| other.line != entry.line) {
+        beside::<Claude>(&mut report, &layers[other.at].file, &other.line, &other.terms);
+    }
+    report.losses.extend(losses(&layers, role, entry.form));
     for layer in layers.iter().filter(|layer| layer.role == Role::Managed) {
         report
             .why
             .extend(layer.broken.as_ref().map(|why| format!("{}: claude does not start: {why}", layer.file.display())));
     }
     // which starts nothing that settings name (measured); a library they preload is another matter
-    if !report.losses.iter().any(|loss| loss.key.starts_with("env.LD_")) {
+    if depth == Depth::Fired && !report.losses.iter().any(|loss| loss.key.starts_with("env.LD_")) {
         vendors_word(&layers[entry.at], project, &mut report);
     }
     if entry.form == Form::Shell {
-        report.notes.push("the entry is the form for older releases: a shell starts the program".into());
+        report.notes.push(
+            "the entry is the form for older releases: a shell starts the program, and what a shell obeys can answer for \
+             it; mh-setup claude writes the form that needs none"
+                .into(),
+        );
+    }
+    if matches!(role, Role::Project) {
+        worktrees(project, &layers[entry.at].file, &mut report);
     }
     if !own_program::<Claude>(&entry.line) {
         report.state = State::Altered;
@@ -67,9 +82,9 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
         return report;
     }
     report.state = State::NotLive;
-    if report.why.is_empty() && report.losses.is_empty() {
-        match fire(&entry, &layers, project) {
-            Ok(fired) => {
+    if depth == Depth::Fired && report.why.is_empty() && report.losses.is_empty() {
+        match fire(entry, &layers, project) {
+            Ok((fired, _)) => {
                 report.fired = Some(fired);
                 report.state = State::Live;
             }
@@ -77,6 +92,11 @@ pub fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>) -> Report {
         }
     }
     report
+}
+
+/// A variable of this process.
+fn own(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 fn seen(layer: &Layer) -> Seen {
@@ -97,9 +117,9 @@ fn seen(layer: &Layer) -> Seen {
     }
 }
 
-/// The strongest complete entry. Where there is none, the report says what is there instead.
-fn entry(layers: &[Layer], report: &mut Report) -> Option<Entry> {
-    let mut whole = None;
+/// The complete entries, the strongest last. Where there is none, the report says what is there instead.
+fn entries(layers: &[Layer], report: &mut Report) -> Vec<Entry> {
+    let mut all = Vec::new();
     for (at, layer) in layers.iter().enumerate() {
         let file = layer.file.display();
         if let (Some(why), Some(Ok(text))) = (&layer.broken, &layer.text)
@@ -117,18 +137,18 @@ fn entry(layers: &[Layer], report: &mut Report) -> Option<Entry> {
         }
         match complete(root) {
             Ok(None) => {}
-            Ok(Some((line, terms, form))) => whole = Some(Entry { at, line, terms, form }),
+            Ok(Some((line, terms, form))) => all.push(Entry { at, line, terms, form }),
             Err(why) => {
                 report.state = State::Altered;
                 report.why.extend(why.into_iter().map(|why| format!("{file}: {why}; say mh-setup claude again")));
             }
         }
     }
-    if whole.is_some() {
+    if !all.is_empty() {
         // what else is registered beside it denies for itself, and takes nothing away
         report.notes.append(&mut report.why);
     }
-    whole
+    all
 }
 
 /// The one line of all our events, `None` where nothing of ours is there at all.
@@ -153,8 +173,8 @@ fn complete(root: &Node) -> Result<Option<(Registration, Terms, Form)>, Vec<Stri
     if why.is_empty() { Ok(line) } else { Err(why) }
 }
 
-/// Everything that takes the guard away from an entry in the layer of this role.
-fn losses(layers: &[Layer], guard: Role) -> Vec<Loss> {
+/// Everything that takes the guard away from an entry of this form in the layer of this role.
+fn losses(layers: &[Layer], guard: Role, form: Form) -> Vec<Loss> {
     let mut all = Vec::new();
     let root =
         |role: Role| layers.iter().filter(move |layer| layer.role == role).filter_map(|layer| layer.root.as_ref());
@@ -163,11 +183,34 @@ fn losses(layers: &[Layer], guard: Role) -> Vec<Loss> {
         && root(Role::Flag).any(|root| root.get("disableAllHooks").and_then(Node::bool) == Some(false));
     for layer in layers {
         all.extend(layer.losses(guard).into_iter().filter(|loss| !(held && loss.key == "disableAllHooks")));
+        if form == Form::Shell {
+            all.extend(layer.shell_losses(guard));
+        }
     }
+    let is_on = |name: &str| own(name).is_some_and(|value| on(&value.to_string_lossy()));
+    let mut lost = |name: &str, what: &str, remedy: &str| {
+        all.push(Loss::new(name, what, remedy).within("the environment"));
+    };
     for name in ["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"] {
-        let set = std::env::var_os(name).is_some_and(|value| !["", "0", "false"].iter().any(|no| value == *no));
-        if set && guard != Role::Managed {
-            all.push(Loss::new(name, "switches hooks off", "unset it").within("the environment"));
+        if guard != Role::Managed && is_on(name) {
+            lost(name, "switches hooks off", "unset it");
+        }
+    }
+    // of settings it is not taken (measured)
+    let trust = "CLAUDE_CODE_IGNORE_PERSISTED_TRUST";
+    if matches!(guard, Role::Project | Role::Local) && is_on(trust) {
+        lost(trust, "drops the hooks of the project's own files", "unset it, or say mh-setup claude --user");
+    }
+    if form == Form::Shell {
+        for name in ["CLAUDE_CODE_SHELL_PREFIX", "SHELLOPTS"] {
+            if let (true, Some(what)) = (own(name).is_some_and(|value| !value.is_empty()), shell_obeys(name)) {
+                lost(name, what, SHELL_REMEDY);
+            }
+        }
+        for name in ["LD_PRELOAD", "LD_AUDIT"] {
+            if let (true, Some(what)) = (own(name).is_some_and(|value| !value.is_empty()), obeyed(name)) {
+                lost(name, what, SHELL_REMEDY);
+            }
         }
     }
     all
@@ -177,48 +220,63 @@ fn losses(layers: &[Layer], guard: Role) -> Vec<Loss> {
 /// the keys for whose value a file is passed over.
 fn vendors_word(guard: &Layer, project: &Path, report: &mut Report) {
     let Installed::At(program, _) = installed(Claude::WORD) else { return };
-    let mut command = Command::new(&program);
-    command.arg("doctor").current_dir(project);
-    // it would try its servers, and look for a newer release
-    for name in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
-        command.env(name, "1");
-    }
-    let Ok(text) = said(command) else {
-        report.notes.push(format!("{} doctor was asked about the settings and did not answer", program.display()));
-        return;
-    };
-    let mut lines = text.lines().skip_while(|line| line.trim() != "Invalid settings").skip(1);
-    let own = crate::frame::shown(&guard.file.to_string_lossy());
-    for line in lines.by_ref().map_while(|line| line.strip_prefix("- ").or(line.starts_with(' ').then_some(""))) {
-        let line = crate::frame::shown(&line.trim().replace(" \u{203a} ", ", "));
-        // some values are passed over alone, and it says so
-        let mild = ["is ignored", "was removed", "were removed"].iter().any(|words| line.contains(words));
-        match line.starts_with(&own) && !mild {
-            _ if line.is_empty() => {}
-            true => report
-                .why
-                .push(format!("by claude doctor, and the vendor passes over a file that is not in order: {line}")),
-            false => report.notes.push(format!("by claude doctor: {line}")),
+    match vendors_faults(&program, project) {
+        Err(why) => report
+            .notes
+            .push(format!("{} doctor was asked about the settings and did not answer: {why}", program.display())),
+        Ok(all) => {
+            for fault in all {
+                let line = fault.line();
+                match fault.file == guard.file.to_string_lossy() && fault.whole {
+                    true => report.why.push(format!(
+                        "by claude doctor, and the vendor passes over a file that is not in order: {line}"
+                    )),
+                    false => report.notes.push(format!("by claude doctor: {line}")),
+                }
+            }
         }
     }
 }
 
-/// Where nothing is registered: what looks as if it were.
+/// Where nothing is registered: what looks as if it were, and what to do next.
 fn hint(project: &Path, report: &mut Report) {
     let above = project.ancestors().skip(1).map(|folder| folder.join(".claude/settings.json"));
-    let home = user_folder(&|name| std::env::var_os(name)).map(|folder| folder.join("settings.json"));
-    for file in above.filter(|file| Some(file) != home.as_ref()) {
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        if names(&text, Claude::PROGRAM) {
-            report.why.push(format!(
-                "{}: an entry of ours, which the vendor does not read when it is started here; start it there",
+    let home = user_folder(&own).map(|folder| folder.join("settings.json"));
+    let ours = |file: &PathBuf| names(&std::fs::read_to_string(file).unwrap_or_default(), Claude::PROGRAM);
+    for file in above.filter(|file| Some(file) != home.as_ref()).filter(&ours) {
+        report.why.push(format!(
+            "{}: an entry of ours, which the vendor does not read when it is started here; start it there",
+            file.display()
+        ));
+    }
+    let main = git::checkout(project).and_then(|own| git::main_checkout(&own));
+    if let Some(file) = main.map(|main| main.join(".claude/settings.json")).filter(&ours) {
+        report.why.push(format!(
+            "{}: an entry of ours in the main checkout, which the vendor does not read in a linked worktree; say mh-setup \
+             claude --project . here as well",
+            file.display()
+        ));
+    }
+    let next = "say mh-setup claude --project . --frame FILE, or --user";
+    report.why.push(format!("nothing of ours in any file that is read here; {next}"));
+}
+
+/// The linked worktrees of a project, in which its entry is not read.
+fn worktrees(project: &Path, file: &Path, report: &mut Report) {
+    for worktree in git::worktrees(project) {
+        let own = worktree.join(".claude/settings.json");
+        let text = std::fs::read_to_string(own).unwrap_or_default();
+        if !names(&text, Claude::PROGRAM) {
+            report.notes.push(format!(
+                "{}: a linked worktree, in which {} is not read; say mh-setup claude --project there as well",
+                worktree.display(),
                 file.display()
             ));
         }
     }
 }
 
-fn fire(entry: &Entry, layers: &[Layer], project: &Path) -> Result<crate::setup::report::Fired, String> {
+fn fire(entry: &Entry, layers: &[Layer], project: &Path) -> Result<Fire, String> {
     let folder = Path::new("/");
     let line = || {
         let mut command = match entry.form {
@@ -272,6 +330,8 @@ fn fire(entry: &Entry, layers: &[Layer], project: &Path) -> Result<crate::setup:
         mcp_call(),
         ("AskUserQuestion", json!({"questions": []})),
     ];
-    let range = Range { line: &line, stream: Stream::Sockets, payload: &payload, quiet, calls, project, folder };
+    let environment = &own;
+    let range =
+        Range { line: &line, stream: Stream::Sockets, payload: &payload, quiet, calls, project, folder, environment };
     range.fire::<Claude>(&entry.line)
 }

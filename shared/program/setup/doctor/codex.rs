@@ -5,17 +5,19 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::shots::{Range, call_id, mcp_call};
-use super::{line_in_order, own_program, release};
+use super::shots::{Fire, Range, call_id, mcp_call};
+use super::{Depth, beside, line_in_order, own_program, release};
+use crate::host;
 use crate::program::Stop;
-use crate::setup::codex::{Found, Layer, Layers, Role, distrust, features_lost, found, home, others};
-use crate::setup::fire::{Stream, codex_shell, zsh_start_up};
+use crate::seal;
+use crate::setup::codex::{Around, Found, Layer, Layers, Older, Role, distrust, features_lost, found, home, others};
+use crate::setup::fire::{Kind, Stream, zsh_start_up};
 use crate::setup::place;
 use crate::setup::release::{Installed, Release, installed};
-use crate::setup::report::{Fired, Other, Report, Seen, State};
+use crate::setup::report::{Other, Report, Seen, State};
 use crate::setup::terms::{Terms, names};
-use crate::vendor::codex::{Codex, PROJECTS_GATED_FROM, TRUSTS_FROM, command};
-use crate::vendor::{Registration, Vendor as _};
+use crate::vendor::codex::{Codex, PROJECTS_GATED_FROM, TRUSTS_FROM, command, parts};
+use crate::vendor::{Registration, Vendor as _, codex_lacks};
 
 /// Measured ways that a launch has, and that no file shows.
 const UNSEEN: [&str; 2] = [
@@ -26,12 +28,22 @@ const UNSEEN: [&str; 2] = [
 /// A complete entry, and the file that it stands in.
 struct Entry {
     at: usize,
-    line: Registration,
-    terms: Terms,
+    whole: Whole,
 }
 
-pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
-    let home = home(&|name| std::env::var_os(name));
+/// What stands under all of our events.
+#[derive(Clone, PartialEq, Eq)]
+struct Whole {
+    line: Registration,
+    terms: Terms,
+    /// The command as it stands there.
+    command: String,
+    /// What is better about the one that is written now.
+    older: Option<String>,
+}
+
+pub fn examine(etc: PathBuf, project: &Path, depth: Depth) -> Result<Report, Stop> {
+    let home = home(&own);
     let home = home.ok_or_else(|| Stop::failed("neither CODEX_HOME nor HOME is set"))?;
     let places = Layers { etc, home, project: project.into() };
     let layers = places.read();
@@ -43,33 +55,87 @@ pub fn examine(etc: PathBuf, project: &Path) -> Result<Report, Stop> {
     let trusted = |layer: &Layer| !gated || places.trusted(user, &layer.file);
     let mut report = Report::new(Codex::WORD, UNSEEN.into());
     report.layers = layers.iter().map(seen).collect();
-    let Some(entry) = entry(&layers, &mut report) else {
+    let around = Around::of(&places.home, project, &own);
+    let given = |name: &str| around.variable(name, &own);
+    let all = entries(&layers, &mut report);
+    let Some((entry, others)) = all.split_last() else {
+        if report.state == State::Absent {
+            report.why.push("nothing of ours in any file that is read here; say mh-setup codex --frame FILE".into());
+        }
         release::<Codex>(&mut report, TRUSTS_FROM);
         return Ok(report);
     };
-    line_in_order::<Codex>(&mut report, &entry.line, &entry.terms, TRUSTS_FROM);
+    let whole = &entry.whole;
+    line_in_order::<Codex>(&mut report, &whole.line, &whole.terms, (TRUSTS_FROM, depth), &given);
+    for other in others.iter().filter(|other| other.whole.line != whole.line) {
+        beside::<Codex>(&mut report, &layers[other.at].file, &other.whole.line, &other.whole.terms);
+    }
     losses(&layers, layers[entry.at].role, &trusted, &mut report);
-    let shell = codex_shell();
-    start_up(&shell, &mut report);
-    if !own_program::<Codex>(&entry.line) {
+    environment(&around, whole, &places.home, &mut report);
+    report.notes.extend(whole.older.as_ref().map(|why| {
+        let file = layers[entry.at].file.display();
+        format!("{file}: an entry as an older mh-setup wrote it: {why}; say mh-setup codex again")
+    }));
+    report.notes.extend(lacks(&whole.terms));
+    if !own_program::<Codex>(&whole.line) {
         report.state = State::Altered;
         report.why.push(format!(
             "{}: not the program beside this mh-setup, so it was not fired; use the mh-setup beside it",
-            entry.line.program
+            whole.line.program
         ));
         return Ok(report);
     }
     report.state = State::NotLive;
-    if report.why.is_empty() && report.losses.is_empty() {
-        match fire(&entry, &shell, project) {
-            Ok(fired) => {
+    if depth == Depth::Fired && report.why.is_empty() && report.losses.is_empty() {
+        match fire(whole, &around, project) {
+            Ok((fired, beside)) => {
                 report.fired = Some(fired);
+                report.notes.extend(beside.map(|text| {
+                    format!(
+                        "{} says this beside every answer: `{}`; a denial holds, and what the hook tells the model does \
+                         not reach it as it should; take it out of its start-up file",
+                        around.shell.display(),
+                        crate::frame::shown(&text)
+                    )
+                }));
                 report.state = State::Live;
             }
-            Err(why) => report.why.push(format!("fired: {why}")),
+            Err(why) => report.why.push(format!("fired by {}: {why}", around.shell.display())),
         }
     }
     Ok(report)
+}
+
+/// A variable of this process.
+fn own(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name)
+}
+
+/// What Codex itself does without under a frame like this.
+fn lacks(terms: &Terms) -> Option<String> {
+    let bytes = host::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES).ok()?;
+    codex_lacks(&seal::verify(&bytes, terms.pin.as_ref()).ok()?)
+}
+
+/// What the environment does to the line, and the files that its shell reads before it.
+fn environment(around: &Around, whole: &Whole, configuration: &Path, report: &mut Report) {
+    let file = around.file.display().to_string();
+    let status = match &around.set {
+        Err(why) => {
+            report.why.push(format!("{file}: what Codex puts into the environment is not known: {why}; put it right"));
+            format!("cannot be read: {why}")
+        }
+        Ok(_) if !around.file.exists() => "absent".into(),
+        Ok(set) => format!("read, {} variables", set.len()),
+    };
+    report.layers.push(Seen { layer: "environment", file, status, entries: 0, others: Vec::new() });
+    let names: Vec<_> = std::env::vars_os().map(|(name, _)| name).collect();
+    let names = names.iter().map(std::ffi::OsString::as_os_str);
+    let sealed_off = parts(&whole.command).is_some_and(|parts| parts.sealed_off);
+    report.losses.extend(around.losses(names, sealed_off, configuration, &own));
+    if around.kind == Kind::Zsh {
+        start_up(around, report);
+    }
 }
 
 fn seen(layer: &Layer) -> Seen {
@@ -90,10 +156,10 @@ fn seen(layer: &Layer) -> Seen {
     }
 }
 
-/// The strongest complete entry, trusted where it has to be. Where there is none, the report says
-/// what is there instead.
-fn entry(layers: &[Layer], report: &mut Report) -> Option<Entry> {
-    let mut whole = None;
+/// The complete entries, trusted where they have to be, the strongest last. Where there is none, the report says what is
+/// there instead.
+fn entries(layers: &[Layer], report: &mut Report) -> Vec<Entry> {
+    let mut all = Vec::new();
     for (at, layer) in layers.iter().enumerate() {
         let file = layer.file.display();
         if let Some(why) = &layer.broken {
@@ -105,8 +171,8 @@ fn entry(layers: &[Layer], report: &mut Report) -> Option<Entry> {
             continue;
         }
         let Some(root) = &layer.root else { continue };
-        let all = found(root);
-        if all.iter().all(|(_, _, found)| *found == Found::Nothing) {
+        let found = found(root);
+        if found.iter().all(|(_, _, found)| *found == Found::Nothing) {
             continue;
         }
         if matches!(layer.role, Role::Profile | Role::Project | Role::Hooks) {
@@ -114,47 +180,52 @@ fn entry(layers: &[Layer], report: &mut Report) -> Option<Entry> {
             report.state = if report.state == State::Absent { State::Altered } else { report.state };
             continue;
         }
-        match complete(layer, all) {
-            Ok((line, terms)) => whole = Some(Entry { at, line, terms }),
+        match complete(layer, found) {
+            Ok(whole) => all.push(Entry { at, whole }),
             Err((state, why)) => {
                 report.state = state;
                 report.why.extend(why.into_iter().map(|why| format!("{file}: {why}; say mh-setup codex again")));
             }
         }
     }
-    if whole.is_some() {
+    if !all.is_empty() {
         report.notes.append(&mut report.why);
     }
-    whole
+    all
 }
 
 type All = Vec<(&'static str, &'static str, Found)>;
 
 /// The one line of all our events.
-fn complete(layer: &Layer, all: All) -> Result<(Registration, Terms), (State, Vec<String>)> {
-    let (mut altered, mut unheard, mut line) = (Vec::new(), Vec::new(), None);
+fn complete(layer: &Layer, all: All) -> Result<Whole, (State, Vec<String>)> {
+    let (mut altered, mut unheard, mut whole) = (Vec::new(), Vec::new(), None);
     for (event, snake, found) in all {
-        match found {
-            Found::Nothing => altered.push(format!("hooks.{event} has no entry of ours")),
-            Found::Altered(what) => altered.push(format!("hooks.{event}: {what}")),
-            Found::Exact(found, terms, at) => {
-                if let (Role::User, Some(root)) = (layer.role, &layer.root) {
-                    let file = layer.file.to_string_lossy();
-                    unheard.extend(
-                        distrust(root, &file, snake, at, &command(&found)).map(|why| format!("hooks.{event}: {why}")),
-                    );
-                }
-                let found = (found, terms);
-                if *line.get_or_insert_with(|| found.clone()) != found {
-                    altered.push(format!("hooks.{event} has another line than the events before it"));
-                }
+        let (found, at) = match found {
+            Found::Nothing => {
+                altered.push(format!("hooks.{event} has no entry of ours"));
+                continue;
             }
+            Found::Altered(what) => {
+                altered.push(format!("hooks.{event}: {what}"));
+                continue;
+            }
+            Found::Exact(line, terms, at) => (Whole { command: command(&line), line, terms, older: None }, at),
+            Found::Older(Older { line, terms, at, command, why }) => {
+                (Whole { line, terms, command, older: Some(why) }, at)
+            }
+        };
+        if let (Role::User, Some(root)) = (layer.role, &layer.root) {
+            let file = layer.file.to_string_lossy();
+            unheard.extend(distrust(root, &file, snake, at, &found.command).map(|why| format!("hooks.{event}: {why}")));
+        }
+        if *whole.get_or_insert_with(|| found.clone()) != found {
+            altered.push(format!("hooks.{event} has another line than the events before it"));
         }
     }
-    match line {
+    match whole {
         _ if !altered.is_empty() => Err((State::Altered, altered)),
         _ if !unheard.is_empty() => Err((State::NotLive, unheard)),
-        Some(line) => Ok(line),
+        Some(whole) => Ok(whole),
         None => Err((State::Altered, vec!["no entry of ours".into()])),
     }
 }
@@ -196,11 +267,10 @@ fn losses(layers: &[Layer], guard: Role, trusted: &dyn Fn(&Layer) -> bool, repor
     }
 }
 
-/// The files that a shell reads before it runs the line.
-fn start_up(shell: &Path, report: &mut Report) {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let (home, zdotdir) = (folder("HOME"), folder("ZDOTDIR"));
-    for file in zsh_start_up(shell, home.as_deref(), zdotdir.as_deref()) {
+/// The files that zsh reads before it runs the line.
+fn start_up(around: &Around, report: &mut Report) {
+    let folder = |name: &str| around.variable(name, &own).map(PathBuf::from);
+    for file in zsh_start_up(folder("HOME").as_deref(), folder("ZDOTDIR").as_deref()) {
         let who = if place::open_to_me(&file) { "; you, and an agent with a shell, can write it" } else { "" };
         let what = "zsh runs it before every hook, and one that exits 0 lets every call run";
         report.notes.push(format!(
@@ -210,11 +280,14 @@ fn start_up(shell: &Path, report: &mut Report) {
     }
 }
 
-fn fire(entry: &Entry, shell: &Path, project: &Path) -> Result<Fired, String> {
+fn fire(whole: &Whole, around: &Around, project: &Path) -> Result<Fire, String> {
     let folder = Path::new("/");
     let line = || {
-        let mut started = Command::new(shell);
-        started.arg("-c").arg(command(&entry.line)).current_dir(folder);
+        let mut started = Command::new(&around.shell);
+        started.arg("-c").arg(&whole.command).current_dir(folder);
+        for (name, value) in around.set() {
+            started.env(name, value);
+        }
         started
     };
     let common = |event: &str| {
@@ -240,6 +313,9 @@ fn fire(entry: &Entry, shell: &Path, project: &Path) -> Result<Fired, String> {
         mcp_call(),
         ("get_context_remaining", json!({})),
     ];
-    let range = Range { line: &line, stream: Stream::Pipes, payload: &payload, quiet, calls, project, folder };
-    range.fire::<Codex>(&entry.line)
+    let environment = |name: &str| around.variable(name, &own);
+    let environment = &environment;
+    let range =
+        Range { line: &line, stream: Stream::Pipes, payload: &payload, quiet, calls, project, folder, environment };
+    range.fire::<Codex>(&whole.line)
 }

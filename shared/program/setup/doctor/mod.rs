@@ -7,15 +7,16 @@ mod shots;
 use std::path::{Path, PathBuf};
 
 use super::Order;
-use super::line::absolute;
+use super::line::{absolute, of_this_release};
 use crate::host::{self, Setup};
 use crate::program::{End, Stop};
 use crate::seal;
 use crate::setup::place;
 use crate::setup::release::{Installed, Release, installed};
-use crate::setup::report::{Report, State};
+use crate::setup::report::{DENIED, Report, State};
 use crate::setup::terms::Terms;
-use crate::vendor::{Registration, Vendor};
+use crate::vendor::claude::Claude;
+use crate::vendor::{Environment, Registration, Vendor};
 
 pub fn work(order: &Order) -> Result<(String, End), Stop> {
     let project = match &order.project {
@@ -32,11 +33,12 @@ pub fn work(order: &Order) -> Result<(String, End), Stop> {
     let mut reports = Vec::new();
     if asked != Some("codex") {
         let flag = order.settings.as_deref().map(absolute).transpose()?;
-        reports.push(claude::examine(etc.clone(), &project, flag));
+        reports.push(claude::examine(etc.clone(), &project, flag, Depth::Fired));
     }
     if asked != Some("claude") {
-        reports.push(codex::examine(etc, &project)?);
+        reports.push(codex::examine(etc, &project, Depth::Fired)?);
     }
+    reports.iter_mut().for_each(Report::settle);
     let any = reports.iter().any(|report| report.state == State::Live);
     let all =
         reports.iter().all(|report| report.state == State::Live || (asked.is_none() && report.state == State::Absent));
@@ -46,6 +48,30 @@ pub fn work(order: &Order) -> Result<(String, End), Stop> {
         false => reports.iter().map(Report::text).collect::<Vec<_>>().join("\n"),
     };
     Ok((text, end))
+}
+
+/// How far a vendor is looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// The files, the environment and the line.
+    Read,
+    /// And the vendor's program is asked, and the line fired.
+    Fired,
+}
+
+/// What stands in the way of an entry that has just been written, for a vendor that is started in this folder: each thing
+/// for which doctor would not call it live, but for what only asking and firing tells.
+pub fn in_the_way(vendor: &str, project: &Path) -> Vec<String> {
+    let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.into());
+    let etc = PathBuf::from("/etc");
+    let report = match vendor {
+        Claude::WORD => claude::examine(etc, &project, None, Depth::Read),
+        _ => match codex::examine(etc, &project, Depth::Read) {
+            Ok(report) => report,
+            Err(stop) => return vec![stop.why],
+        },
+    };
+    report.why.iter().cloned().chain(report.losses.iter().map(crate::setup::report::Loss::line)).collect()
 }
 
 /// One vendor's report as an object; both as one object by their names.
@@ -61,13 +87,20 @@ fn json(reports: &[Report], one: bool) -> String {
     text.map(|text| text + "\n").unwrap_or_default()
 }
 
-/// What stands and falls with the line itself: its program, frame and audit, and the release.
-fn line_in_order<V: Vendor>(report: &mut Report, line: &Registration, terms: &Terms, oldest: &str) {
+/// What stands and falls with the line itself: its program, frame and audit, and the release. `environment` is what the
+/// hook is given.
+fn line_in_order<V: Vendor>(
+    report: &mut Report,
+    line: &Registration,
+    terms: &Terms,
+    (oldest, depth): (&str, Depth),
+    environment: Environment<'_>,
+) {
     report.line = Some(line.shell_words());
-    program::<V>(report, Path::new(&line.program));
+    program::<V>(report, line);
     frame(report, terms);
-    let told = Setup::take(line.arguments.iter().map(Into::into), &|name| std::env::var_os(name));
-    report.why.extend(told.mistake.map(|mistake| format!("{mistake}; every call is denied when started from here")));
+    let told = Setup::take(line.arguments.iter().map(Into::into), environment);
+    report.why.extend(told.mistake.map(|mistake| format!("{mistake}; {DENIED} when started from here")));
     let files = [("program", Some(&line.program)), ("frame", Some(&terms.frame)), ("audit", terms.audit.as_ref())];
     for (what, file) in files {
         let Some(file) = file.map(Path::new).filter(|file| file.exists()) else { continue };
@@ -91,21 +124,45 @@ fn line_in_order<V: Vendor>(report: &mut Report, line: &Registration, terms: &Te
     if let Some(folder) =
         terms.audit.as_ref().and_then(|audit| Path::new(audit).parent()).filter(|folder| !folder.is_dir())
     {
-        report
-            .why
-            .push(format!("{}: no such folder for the audit, so every call is denied; make it", folder.display()));
+        report.why.push(format!("{}: no such folder for the audit, so {DENIED}; make it", folder.display()));
     }
-    release::<V>(report, oldest);
+    if depth == Depth::Fired {
+        release::<V>(report, oldest);
+    }
 }
 
-fn program<V: Vendor>(report: &mut Report, program: &Path) {
+fn program<V: Vendor>(report: &mut Report, line: &Registration) {
+    let program = Path::new(&line.program);
     let shown = program.display();
     if rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_err() {
-        report.why.push(format!(
-            "{shown}: registered, not startable: every call is blocked; install it again, or {}",
-            V::UNDO
-        ));
+        report.why.push(format!("{shown}: registered, not startable, so {DENIED}; install it again, or {}", V::UNDO));
+    } else if own_program::<V>(line)
+        && let Err(why) = of_this_release::<V>(program)
+    {
+        report.why.push(format!("{why}, so what it has to answer is not known"));
     }
+}
+
+/// An entry of ours besides the one that was looked at first: both judge every call.
+fn beside<V: Vendor>(report: &mut Report, file: &Path, line: &Registration, terms: &Terms) {
+    let file = file.display();
+    let more = match looked_at(terms) {
+        Ok(frame) => format!("its frame is {frame}"),
+        Err(why) => {
+            report
+                .why
+                .push(format!("{file}: the entry there as well: {why}, so {DENIED}; say mh-setup {} again", V::WORD));
+            return;
+        }
+    };
+    if rustix::fs::access(&line.program, rustix::fs::Access::EXEC_OK).is_err() {
+        report
+            .why
+            .push(format!("{file}: the entry there starts {}, which cannot be started, so {DENIED}", line.program));
+    }
+    report.notes.push(format!(
+        "{file}: an entry of ours with another line stands there as well, {more}: both judge every call, and one runs that neither denies"
+    ));
 }
 
 /// Whether a line starts the program that lies beside this one: what another does is not known.
@@ -118,31 +175,57 @@ fn own_program<V: Vendor>(line: &Registration) -> bool {
 }
 
 fn frame(report: &mut Report, terms: &Terms) {
-    let read = host::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES)
-        .and_then(|bytes| seal::verify(&bytes, terms.pin.as_ref()));
-    match read {
-        Ok(frame) => {
-            let pinned = if terms.pin.is_some() { "pinned" } else { "not pinned: whoever can write it decides" };
-            let step = &frame.frame().step;
-            report.frame = Some(format!(
-                "{} {}, step {} of {}, {pinned}",
-                terms.frame,
-                frame.digest().short(),
-                step.index,
-                crate::frame::shown(&step.workflow)
-            ));
-        }
-        Err(refusal) => {
-            let why = format!("{}: {}: {refusal}; every call is denied", terms.frame, refusal.name());
-            report.why.push(format!("{why}; say mh-setup {} again with the frame that is meant", report.vendor));
+    match looked_at(terms) {
+        Ok(frame) => report.frame = Some(frame),
+        Err(why) => {
+            report
+                .why
+                .push(format!("{why}, so {DENIED}; say mh-setup {} again with the frame that is meant", report.vendor));
         }
     }
 }
 
+/// The frame that these terms name, in words, or why it is refused.
+fn looked_at(terms: &Terms) -> Result<String, String> {
+    let frame = host::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES)
+        .and_then(|bytes| seal::verify(&bytes, terms.pin.as_ref()))
+        .map_err(|refusal| {
+            // an edited one says so itself
+            let name = if refusal.name() == "edited" { String::new() } else { format!("{}: ", refusal.name()) };
+            format!("{}: {name}{refusal}", terms.frame)
+        })?;
+    let pinned = if terms.pin.is_some() { "pinned" } else { "not pinned: whoever can write it decides" };
+    let step = &frame.frame().step;
+    Ok(format!(
+        "{} {}, step {} of {}, {pinned}",
+        terms.frame,
+        frame.digest().short(),
+        step.index,
+        crate::frame::shown(&step.workflow)
+    ))
+}
+
 fn release<V: Vendor>(report: &mut Report, oldest: &str) {
     report.release = match installed(V::WORD) {
-        Installed::Nowhere => format!("not checked, there is no {} on PATH; it has to be {oldest} or newer", V::WORD),
-        Installed::Silent(program, why) => format!("not checked, {}: {why}", program.display()),
+        Installed::Nowhere => {
+            if report.line.is_some() {
+                report.why.push(format!(
+                    "there is no {} on PATH, so whether {} holds by this entry is not known; put it there",
+                    V::WORD,
+                    V::PRODUCT
+                ));
+            }
+            format!("not checked, there is no {} on PATH; it has to be {oldest} or newer", V::WORD)
+        }
+        Installed::Silent(program, why) => {
+            if report.line.is_some() {
+                report.why.push(format!(
+                    "{}: its release is not known: {why}; it has to be {oldest} or newer",
+                    program.display()
+                ));
+            }
+            format!("not checked, {}: {why}", program.display())
+        }
         Installed::At(program, release) => {
             if Release::find(oldest).is_some_and(|oldest| release < oldest) {
                 report.why.push(format!(

@@ -10,7 +10,7 @@ use crate::host::{Input, Setup};
 use crate::program::{Judged, Surroundings, judge};
 use crate::setup::fire::{Shot, Stream, fire};
 use crate::setup::report::Fired;
-use crate::vendor::{DOCTOR_CALL, Registration, Vendor, Verdict};
+use crate::vendor::{DOCTOR_CALL, Environment, Registration, Vendor, Verdict};
 
 /// How often the line is timed.
 const TIMES: usize = 5;
@@ -31,11 +31,16 @@ pub struct Range<'a> {
     pub project: &'a Path,
     /// The folder that the line is started in.
     pub folder: &'a Path,
+    /// The variables that the hook is given.
+    pub environment: Environment<'a>,
 }
+
+/// What became of it, and what the shell said beside an answer.
+pub type Fire = (Fired, Option<String>);
 
 impl Range<'_> {
     /// Fire. What went wrong, to follow `fired: `.
-    pub fn fire<V: Vendor>(&self, line: &Registration) -> Result<Fired, String> {
+    pub fn fire<V: Vendor>(&self, line: &Registration) -> Result<Fire, String> {
         let judged = |(tool, input): &(&str, Value)| {
             let payload = (self.payload)(tool, input).to_string();
             let judged = self.judge::<V>(line, payload.as_bytes());
@@ -46,8 +51,9 @@ impl Range<'_> {
         let passed = all.iter().find(|(_, _, judged)| !matches!(judged.verdict, Verdict::Deny(_)));
         let denied = denied.ok_or("no call is known that this frame denies")?;
         let passed = passed.ok_or("no call is known that this frame lets pass")?;
+        let mut beside = None;
         for (tool, payload, judged) in [denied, passed] {
-            self.shoot::<V>(tool, payload, judged)?;
+            beside = self.shoot::<V>(tool, payload, judged)?.or(beside);
         }
         let line_ms = middle(|| self.timed((self.line)()))?;
         let program = || {
@@ -56,7 +62,7 @@ impl Range<'_> {
             command
         };
         let program_ms = middle(|| self.timed(program()))?;
-        Ok(Fired { denied: denied.0.clone(), passed: passed.0.clone(), line_ms, program_ms })
+        Ok((Fired { denied: denied.0.clone(), passed: passed.0.clone(), line_ms, program_ms }, beside))
     }
 
     /// What the hook has to answer: the very function that it calls.
@@ -64,7 +70,7 @@ impl Range<'_> {
         let environment = |name: &str| match name {
             "CLAUDE_PROJECT_DIR" => Some(OsString::from(self.project)),
             _ if name.starts_with("MH_") => None,
-            _ => std::env::var_os(name),
+            _ => (self.environment)(name),
         };
         let setup = Setup::take(line.arguments.iter().map(OsString::from), &environment);
         let input = Input { bytes: payload.to_vec(), fault: None };
@@ -72,15 +78,22 @@ impl Range<'_> {
         judge::<V>(&setup, &input, &Surroundings { environment: &environment, folder, embedder: None, deadline: None })
     }
 
-    fn shoot<V: Vendor>(&self, tool: &str, payload: &str, wanted: &Judged) -> Result<(), String> {
+    /// One call. What stands beside the answer on standard output, where that takes nothing from it.
+    fn shoot<V: Vendor>(&self, tool: &str, payload: &str, wanted: &Judged) -> Result<Option<String>, String> {
         let wire = wanted.wire::<V>();
         let shot = fire((self.line)(), payload.as_bytes(), self.stream)?;
         let code = if wire.block { 2 } else { 0 };
-        if shot.code == Some(code)
-            && shot.stdout == wire.stdout
-            && (!wire.block || shot.stderr.contains(wire.stderr.trim()))
-        {
-            return Ok(());
+        if shot.code == Some(code) && (!wire.block || shot.stderr.contains(wire.stderr.trim())) {
+            if shot.stdout == wire.stdout {
+                return Ok(None);
+            }
+            // Codex takes exit 2 with words on stderr for a denial whatever stands on standard output, and words that are
+            // no JSON there for nothing (release 0.171.0, measured); Claude Code's line has no shell that could say any
+            let beside = shot.stdout.replacen(&wire.stdout, "", 1);
+            let words = !beside.trim_start().starts_with(['{', '[']);
+            if self.stream == Stream::Pipes && (wire.block || (wire.stdout.is_empty() && words)) {
+                return Ok(Some(beside.trim().chars().take(300).collect()));
+            }
         }
         let expected = if wire.block { "denied" } else { "not denied" };
         Err(format!("a call of {tool} has to be {expected}, and the line {}", said(&shot)))
@@ -98,9 +111,14 @@ impl Range<'_> {
 /// What a line did, in words.
 fn said(shot: &Shot) -> String {
     let end = shot.code.map_or("was killed by a signal".into(), |code| format!("ended with {code}"));
-    let words = [&shot.stderr, &shot.stdout].into_iter().map(|text| text.trim()).find(|text| !text.is_empty());
-    let words: String = words.unwrap_or("nothing").chars().take(300).collect();
-    format!("{end} and said: {}", crate::frame::shown(&words))
+    let cut = |text: &str| crate::frame::shown(&text.trim().chars().take(300).collect::<String>());
+    let words = [("", &shot.stderr), ("on standard output: ", &shot.stdout)];
+    let words = words.into_iter().filter(|(_, text)| !text.trim().is_empty());
+    let words: Vec<String> = words.map(|(where_to, text)| format!("{where_to}{}", cut(text))).collect();
+    match words.is_empty() {
+        true => format!("{end} and said nothing"),
+        false => format!("{end} and said: {}", words.join("; ")),
+    }
 }
 
 fn middle(mut once: impl FnMut() -> Result<f64, String>) -> Result<f64, String> {

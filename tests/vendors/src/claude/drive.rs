@@ -53,6 +53,7 @@ pub struct Run<'a> {
     mangle: Option<fn(String) -> String>,
     managed_only: bool,
     managed: Option<String>,
+    own_etc: bool,
 }
 
 impl<'a> Run<'a> {
@@ -76,6 +77,7 @@ impl<'a> Run<'a> {
             mangle: None,
             managed_only: false,
             managed: None,
+            own_etc: false,
         }
     }
 
@@ -136,6 +138,13 @@ impl<'a> Run<'a> {
     pub fn managed(mut self, text: String) -> Run<'a> {
         self.managed = Some(text);
         self.launch = Launch::Managed;
+        self
+    }
+
+    /// Managed settings of just this text, and the entry where it stands.
+    pub fn beside_managed(mut self, text: &str) -> Run<'a> {
+        self.managed = Some(text.into());
+        self.own_etc = true;
         self
     }
 
@@ -279,6 +288,10 @@ impl<'a> Run<'a> {
                     .map_err(|error| format!("could not write the managed settings: {error}"))?;
             }
         }
+        if let Some(text) = self.managed.take().filter(|_| self.own_etc) {
+            std::fs::write(scratch.logs.join("managed.json"), text)
+                .map_err(|error| format!("could not write the managed settings: {error}"))?;
+        }
         for (event, group) in std::mem::take(&mut self.beside) {
             let hooks = settings.entry("hooks").or_insert_with(|| json!({}));
             match hooks[event.as_str()].as_array_mut() {
@@ -310,9 +323,9 @@ impl<'a> Run<'a> {
         let flags = self.lay_out()?;
         let stub = Stub::start(self.script, scratch.logs.clone())
             .map_err(|error| format!("could not start the stub of the model's service: {error}"))?;
-        let mut command = match self.launch {
-            Launch::Managed => with_own_etc(scratch, self.program)?,
-            _ => scratch.command(self.program),
+        let mut command = match self.own_etc || self.launch == Launch::Managed {
+            true => with_own_etc(scratch, self.program)?,
+            false => scratch.command(self.program),
         };
         command
             .args(["-p", &self.prompt, "--output-format", "stream-json", "--verbose", "--include-hook-events"])
@@ -328,12 +341,15 @@ impl<'a> Run<'a> {
     /// Nothing is started: what `mh-setup doctor` says of the same settings.
     pub fn doctor(mut self) -> Result<Ended, String> {
         self.lay_out()?;
-        let mut command = self.scratch.command(self.scratch.program("mh-setup"));
+        let setup = self.scratch.program("mh-setup");
+        let mut command = match self.own_etc || self.launch == Launch::Managed {
+            true => with_own_etc(self.scratch, &setup)?,
+            false => self.scratch.command(setup),
+        };
         command.args(["doctor", "claude", "--project"]).arg(&self.folder);
-        command.env("CLAUDE_CONFIG_DIR", &self.scratch.config).envs(self.env).current_dir(&self.folder);
         // The vendor's own program, whose release the doctor asks for, as a person has it.
-        let folder = self.program.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
-        command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap_or_default()));
+        command.env("PATH", path_with(self.scratch, self.program)?);
+        command.env("CLAUDE_CONFIG_DIR", &self.scratch.config).envs(self.env).current_dir(&self.folder);
         self.scratch.run(&mut command, "doctor")
     }
 
@@ -394,10 +410,22 @@ fn with_own_etc(scratch: &Scratch, program: &Path) -> Result<Command, String> {
         -o \"lowerdir=/etc,upperdir=$2/up,workdir=$2/work\" /etc && mkdir -p /etc/claude-code && \
         cp \"$1\" /etc/claude-code/managed-settings.json && shift 2 && exec \"$@\"";
     let layer = scratch.root.join("etc");
-    std::fs::create_dir(&layer).map_err(|error| format!("could not make {}: {error}", layer.display()))?;
+    std::fs::create_dir_all(&layer).map_err(|error| format!("could not make {}: {error}", layer.display()))?;
     let mut command = scratch.command("unshare");
     command.args(["-m", "sh", "-c", SCRIPT, "sh"]).arg(scratch.logs.join("managed.json")).arg(layer).arg(program);
     Ok(command)
+}
+
+/// A PATH that begins with the vendor's program under the name that people have it by.
+pub fn path_with(scratch: &Scratch, program: &Path) -> Result<String, String> {
+    let folder = scratch.root.join("vendor");
+    let link = folder.join("claude");
+    if link.symlink_metadata().is_err() {
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| std::os::unix::fs::symlink(program, &link))
+            .map_err(|error| format!("could not make {}: {error}", link.display()))?;
+    }
+    Ok(format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()))
 }
 
 /// The environment that the vendor is given.

@@ -8,6 +8,7 @@ mod decider;
 pub mod drive;
 mod faults;
 mod governed;
+mod live;
 mod managed;
 mod mcp;
 pub mod messages;
@@ -95,6 +96,7 @@ pub fn cases(program: &Path) -> Vec<Case> {
     governed::add(&mut cases);
     managed::add(&mut cases);
     setup::add(&mut cases);
+    live::add(&mut cases);
     cases.all.extend(ask::cases(&Side::Claude(program.into())));
     cases.all
 }

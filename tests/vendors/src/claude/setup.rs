@@ -2,19 +2,20 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::Cases;
 use super::around::{LOST, WITHOUT};
-use super::drive::Run;
+use super::drive::{Run, path_with};
 use crate::frame::Spec;
 use crate::scratch::{Ended, Scratch};
 
 /// The programs and the frame in a folder that is no temporary one, where `mh-setup` would
 /// not let them lie; gone with the case.
-struct Place(PathBuf);
+pub struct Place(PathBuf);
 
 impl Place {
-    fn new(scratch: &Scratch) -> Result<Place, String> {
+    pub fn new(scratch: &Scratch) -> Result<Place, String> {
         let name = scratch.root.file_name().unwrap_or_default();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs").join(name);
         let made = fs::create_dir_all(&folder).and_then(|()| {
@@ -26,14 +27,30 @@ impl Place {
         Ok(Place(folder))
     }
 
-    /// `mh-setup claude`, for the settings of the project or of the user, as a person says it.
-    fn setup(&self, scratch: &Scratch, whose: &str, more: &[&str]) -> Result<(), String> {
+    /// `mh-setup claude`, for the settings of the project or of the user, as a person says it who has the vendor's
+    /// program on PATH.
+    pub fn ordered(&self, scratch: &Scratch, vendor: &Path, whose: &str, more: &[&str]) -> Result<Ended, String> {
+        let mut command = self.command(scratch, whose);
+        command.env("PATH", path_with(scratch, vendor)?);
+        scratch.run(command.args(more), "setup")
+    }
+
+    fn command(&self, scratch: &Scratch, whose: &str) -> Command {
         let mut command = scratch.command(self.0.join("mh-setup"));
         command.args(["claude", whose]).env("CLAUDE_CONFIG_DIR", &scratch.config);
         if whose == "--project" {
             command.arg(&scratch.project);
         }
-        let ended = scratch.run(command.args(more), "setup")?;
+        command
+    }
+
+    /// A frame that lies there.
+    pub fn frame(&self, scratch: &Scratch, spec: &Spec) -> Result<String, String> {
+        Ok(spec.seal_to(scratch, &self.0.join("frame.json"))?.path.display().to_string())
+    }
+
+    fn setup(&self, scratch: &Scratch, whose: &str, more: &[&str]) -> Result<(), String> {
+        let ended = scratch.run(self.command(scratch, whose).args(more), "setup")?;
         match ended.code {
             Some(0) => Ok(()),
             code => Err(format!("mh-setup claude {whose} {more:?} ended with {code:?}: {}", ended.stderr.trim())),
@@ -41,8 +58,7 @@ impl Place {
     }
 
     fn set_up(&self, scratch: &Scratch, whose: &str, spec: &Spec) -> Result<(), String> {
-        let frame = spec.seal_to(scratch, &self.0.join("frame.json"))?;
-        let path = frame.path.display().to_string();
+        let path = self.frame(scratch, spec)?;
         self.setup(scratch, whose, &["--frame", &path, "--policy", "frame"])
     }
 }
@@ -130,6 +146,6 @@ fn doctor(cases: &mut Cases) {
     }
 }
 
-fn said(ended: &Ended) -> String {
+pub fn said(ended: &Ended) -> String {
     format!("the doctor ended with {:?}, {:?} {:?}", ended.code, ended.stdout, ended.stderr)
 }

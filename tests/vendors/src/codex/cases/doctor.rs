@@ -25,7 +25,7 @@ const SITUATIONS: &[(&str, bool, bool, Act)] = &[
     }),
     ("with hooks switched off", false, false, |scratch| edited(scratch, "\nhooks = true", "\nhooks = false")),
     ("with the hook's own switch off", false, false, |scratch| {
-        edited(scratch, "\ntrusted_hash = ", "\nenabled = false\ntrusted_hash = ")
+        edited(scratch, "\nenabled = true", "\nenabled = false")
     }),
     ("behind another hook of the same event", false, false, |scratch| {
         let other = "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = \"exit 0\"\n\n";
@@ -81,10 +81,10 @@ pub fn list(list: &mut List) {
 
 /// A folder that is not a temporary one, where mh-setup would not let a frame lie; gone with the
 /// value.
-struct Steady(PathBuf);
+pub struct Steady(PathBuf);
 
 impl Steady {
-    fn new(scratch: &Scratch) -> Result<Steady, String> {
+    pub fn new(scratch: &Scratch) -> Result<Steady, String> {
         let name = scratch.root.file_name().unwrap_or_default();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs").join(name);
         fs::create_dir_all(&folder).map_err(|error| format!("could not make {}: {error}", folder.display()))?;
@@ -94,9 +94,27 @@ impl Steady {
         Ok(Steady(folder))
     }
 
+    /// The `mh-setup` that lies there.
+    pub fn program(&self) -> PathBuf {
+        self.0.join("mh-setup")
+    }
+
+    /// A frame that lies there.
+    pub fn frame(&self, scratch: &Scratch, spec: &Spec) -> Result<String, String> {
+        let frame = self.0.join("frame.json");
+        spec.seal_to(scratch, &frame)?;
+        Ok(frame.to_string_lossy().into_owned())
+    }
+
     fn setup(&self, scratch: &Scratch, words: &[&str]) -> Result<(), String> {
+        self.setup_with(scratch, words, &[])
+    }
+
+    /// `mh-setup codex`, with these variables besides.
+    pub fn setup_with(&self, scratch: &Scratch, words: &[&str], env: &[(String, String)]) -> Result<(), String> {
         let mut command = scratch.command(self.0.join("mh-setup"));
         command.arg("codex").args(words).env("CODEX_HOME", &scratch.config);
+        command.envs(env.iter().map(|(name, value)| (name, value)));
         let ended = scratch.run(&mut command, "setup")?;
         match ended.code {
             Some(0) => Ok(()),
@@ -116,8 +134,7 @@ impl Drop for Steady {
 fn written(list: &mut List) {
     fn run(codex: &Codex, scratch: &Scratch, then: &[&[&str]], second: Option<&str>) -> Result<Seen, String> {
         let steady = Steady::new(scratch)?;
-        let frame = steady.0.join("frame.json").to_string_lossy().into_owned();
-        all_but(&["shell"]).seal_to(scratch, Path::new(&frame))?;
+        let frame = steady.frame(scratch, &all_but(&["shell"]))?;
         let session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
             .config("[tools.update_plan]\nenabled = true\n");
         let stub = session.prepare()?;
@@ -147,14 +164,28 @@ fn written(list: &mut List) {
 }
 
 fn doctor(codex: &Codex, scratch: &Scratch) -> Result<(bool, String), String> {
+    doctor_of(codex, scratch, &scratch.program("mh-setup"), &[], &[])
+}
+
+/// What this `mh-setup` says, started by these words and with these variables besides.
+pub fn doctor_of(
+    codex: &Codex,
+    scratch: &Scratch,
+    setup: &Path,
+    wrap: &[String],
+    env: &[(String, String)],
+) -> Result<(bool, String), String> {
     let folder = codex.program.parent().unwrap_or(Path::new("/")).to_string_lossy();
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = scratch.command(scratch.program("mh-setup"));
+    let words: Vec<String> = wrap.iter().cloned().chain([setup.to_string_lossy().into_owned()]).collect();
+    let mut command = scratch.command(&words[0]);
     command
+        .args(&words[1..])
         .args(["doctor", "codex", "--project"])
         .arg(&scratch.project)
         .env("CODEX_HOME", &scratch.config)
-        .env("PATH", format!("{folder}:{path}"));
+        .env("PATH", format!("{folder}:{path}"))
+        .envs(env.iter().map(|(name, value)| (name, value)));
     let ended = scratch.run(&mut command, "doctor")?;
     let said = format!("{}{}", ended.stdout, ended.stderr);
     match ended.code {
@@ -164,7 +195,7 @@ fn doctor(codex: &Codex, scratch: &Scratch) -> Result<(bool, String), String> {
     }
 }
 
-fn edited(scratch: &Scratch, from: &str, to: &str) -> Result<(), String> {
+pub fn edited(scratch: &Scratch, from: &str, to: &str) -> Result<(), String> {
     let path = scratch.config.join("config.toml");
     let text = text_of(&path);
     if !text.contains(from) {

@@ -8,6 +8,7 @@ mod doctor;
 mod faults;
 mod frames;
 mod governed;
+mod live;
 mod mcp_names;
 mod operations;
 mod permission;
@@ -63,6 +64,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     frames::list(&mut list);
     trust::list(&mut list);
     doctor::list(&mut list);
+    live::list(&mut list);
     text::list(&mut list);
     tampering::list(&mut list);
     around::list(&mut list);

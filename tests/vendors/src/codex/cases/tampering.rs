@@ -32,7 +32,7 @@ const ACTS: &[(&str, &str)] = &[
     ("corrupts config.toml", "echo '[[[' > \"$CODEX_HOME/config.toml\""),
     ("switches hooks off in config.toml", "sed -i 's/^hooks = true/hooks = false/' \"$CODEX_HOME/config.toml\""),
     ("takes the trust out of config.toml", "sed -i '/^trusted_hash/d' \"$CODEX_HOME/config.toml\""),
-    ("disables each hook by its state", "sed -i 's/^trusted_hash.*/&\\nenabled = false/' \"$CODEX_HOME/config.toml\""),
+    ("disables each hook by its state", "sed -i 's/^enabled = true/enabled = false/' \"$CODEX_HOME/config.toml\""),
     (
         "switches hooks off in the project",
         "mkdir -p .codex; printf '[features]\\nhooks = false\\n' > .codex/config.toml",
@@ -132,7 +132,7 @@ fn next_session(list: &mut List) {
         ),
         (
             "disables each hook by its state",
-            "sed -i 's/^trusted_hash.*/&\\nenabled = false/' \"$CODEX_HOME/config.toml\"",
+            "sed -i 's/^enabled = true/enabled = false/' \"$CODEX_HOME/config.toml\"",
             false,
         ),
         (

@@ -1,0 +1,63 @@
+//! Repositories and their linked worktrees, as they lie on the disk: git itself may not be there, and is not asked.
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository that a folder is in. For a linked worktree it is that of the main checkout.
+pub fn root(folder: &Path) -> Option<PathBuf> {
+    let own = checkout(folder)?;
+    Some(main_checkout(&own).unwrap_or(own))
+}
+
+/// The checkout that a folder is in: the first folder at or above it that has a `.git`.
+pub fn checkout(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_path_buf)
+}
+
+/// The main checkout of a linked worktree, by the worktree's root.
+pub fn main_checkout(worktree: &Path) -> Option<PathBuf> {
+    let named = std::fs::read_to_string(worktree.join(".git")).ok()?;
+    let own = worktree.join(named.strip_prefix("gitdir:")?.trim());
+    // which of a submodule has none
+    let common = std::fs::read_to_string(own.join("commondir")).ok()?;
+    let common = std::fs::canonicalize(own.join(common.trim())).ok()?;
+    let main = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"))?;
+    Some(main.to_path_buf())
+}
+
+/// The linked worktrees of the main checkout with this root, in order.
+pub fn worktrees(root: &Path) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(root.join(".git/worktrees"));
+    let names = found.map(|found| found.flatten().map(|entry| entry.path().join("gitdir")).collect());
+    let names: Vec<PathBuf> = names.unwrap_or_default();
+    let of = |file: PathBuf| Some(PathBuf::from(std::fs::read_to_string(file).ok()?.trim()).parent()?.to_path_buf());
+    let mut all: Vec<PathBuf> = names.into_iter().filter_map(of).filter(|folder| folder.is_dir()).collect();
+    all.sort();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linked_worktree_is_known_by_its_main_checkout_and_the_other_way_round() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = std::fs::canonicalize(folder.path()).unwrap();
+        let (main, linked) = (at.join("main"), at.join("linked"));
+        let own = main.join(".git/worktrees/linked");
+        for folder in [&main.join("below"), &linked.join("below"), &own] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(linked.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+        std::fs::write(own.join("commondir"), "../..\n").unwrap();
+        std::fs::write(own.join("gitdir"), format!("{}\n", linked.join(".git").display())).unwrap();
+        for folder in [&main, &main.join("below"), &linked, &linked.join("below")] {
+            assert_eq!(root(folder), Some(main.clone()), "{}", folder.display());
+        }
+        assert_eq!(checkout(&linked.join("below")), Some(linked.clone()));
+        assert_eq!((main_checkout(&main), main_checkout(&linked)), (None, Some(main.clone())));
+        assert_eq!(worktrees(&main), std::slice::from_ref(&linked));
+        std::fs::remove_dir_all(&linked).unwrap();
+        assert_eq!(worktrees(&main), Vec::<PathBuf>::new());
+    }
+}
