@@ -2,8 +2,10 @@
 
 pub mod claude;
 pub mod codex;
+pub mod dotenv;
 pub mod fire;
 pub mod lock;
+pub mod obeyed;
 pub mod place;
 pub mod release;
 pub mod report;

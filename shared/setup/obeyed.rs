@@ -1,0 +1,113 @@
+//! Variables that a program obeys before it does what it was started for: a shell, the loader, the C library or the
+//! runtime of a program. With one of them, whoever sets the environment decides what runs in the place of a hook, or
+//! beside it.
+
+/// What a name, or all names that begin so, makes a program do.
+struct Rule {
+    /// The name, or how it begins where `*` ends it.
+    name: &'static str,
+    /// Who obeys it, and how.
+    what: &'static str,
+}
+
+const fn rule(name: &'static str, what: &'static str) -> Rule {
+    Rule { name, what }
+}
+
+/// Names that are taken by [`RULES`], and do nothing of the kind.
+const HARMLESS: [&str; 2] = ["BUN_INSTALL", "BUN_INSTALL_*"];
+
+/// Measured with bash 5.2, zsh 5.9, glibc 2.41, node 22 and the runtime in Claude Code 2.1.332, or taken from their manuals.
+const RULES: [Rule; 18] = [
+    rule("BASH_ENV", "names a file that bash runs before every command line"),
+    rule("BASH_FUNC_*", "is a function that bash runs in the place of a program or of its own commands"),
+    rule("BASHOPTS", "sets options of every bash"),
+    rule("SHELLOPTS", "sets options of every bash; with noexec it runs nothing and ends with 0"),
+    rule("PS4", "is expanded, commands in it too, by a bash that traces"),
+    rule("ENV", "names a file that a shell runs before its command line"),
+    rule("ZDOTDIR", "names the folder whose .zshenv zsh runs before every command line"),
+    rule("LD_*", "tells the loader what to load into every program, or to run none"),
+    rule("DYLD_*", "tells the loader what to load into every program"),
+    rule("GCONV_PATH", "names a folder of code that the C library loads to convert text"),
+    rule("GETCONF_DIR", "names a folder of programs that getconf runs"),
+    rule("LOCPATH", "names the locale files, and by them the code that converts text"),
+    rule("GLIBC_TUNABLES", "tunes the C library of every program"),
+    rule("MALLOC_*_", "tunes or checks the memory of every program, and can end it"),
+    rule("NODE_OPTIONS", "names code that node runs before its program"),
+    rule("NODE_REPL_EXTERNAL_MODULE", "names code that node runs in the place of its own"),
+    rule("BUN_*", "names code or options for the runtime inside Claude Code"),
+    rule("JSC_*", "sets options of the engine inside Claude Code"),
+];
+
+/// What a program does that finds this variable, where it is one that a program obeys before it does anything else.
+pub fn obeyed(name: &str) -> Option<&'static str> {
+    let harmless = HARMLESS.iter().any(|known| fits(known, name));
+    RULES.iter().find(|rule| fits(rule.name, name) && !harmless).map(|rule| rule.what)
+}
+
+/// Whether a name fits one that may have a `*` in it.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, tail)) => name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_obeys_is_told_from_what_it_reads() {
+        for name in [
+            "BASH_ENV",
+            "BASH_FUNC_echo%%",
+            "BASH_FUNC_exit()",
+            "BASHOPTS",
+            "SHELLOPTS",
+            "PS4",
+            "ENV",
+            "ZDOTDIR",
+            "LD_PRELOAD",
+            "LD_LIBRARY_PATH",
+            "LD_AUDIT",
+            "LD_TRACE_LOADED_OBJECTS",
+            "DYLD_INSERT_LIBRARIES",
+            "GCONV_PATH",
+            "LOCPATH",
+            "GLIBC_TUNABLES",
+            "MALLOC_CHECK_",
+            "MALLOC_TOP_PAD_",
+            "NODE_OPTIONS",
+            "BUN_OPTIONS",
+            "BUN_INSPECT_PRELOAD",
+            "BUN_BE_BUN",
+        ] {
+            assert!(obeyed(name).is_some(), "{name}");
+        }
+        for name in [
+            "PATH",
+            "HOME",
+            "BASH_VERSION",
+            "BASH_ENVIRONMENT",
+            "BASH_DEFAULT_TIMEOUT_MS",
+            "ENVIRONMENT",
+            "MY_ENV",
+            "LDFLAGS",
+            "PS1",
+            "PROMPT_COMMAND",
+            "MALLOC_ARENA_MAX",
+            "MALLOC_",
+            "LANG",
+            "LC_ALL",
+            "NODE_EXTRA_CA_CERTS",
+            "NODE_ENV",
+            "BUN_INSTALL",
+            "BUN_INSTALL_CACHE_DIR",
+            "HTTPS_PROXY",
+            "",
+        ] {
+            assert_eq!(obeyed(name), None, "{name}");
+        }
+    }
+}
