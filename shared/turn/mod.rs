@@ -31,16 +31,16 @@ pub use course::Course;
 pub use descendants::{adopt, end_all};
 pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
-pub use event::{Event, Figures, Warning};
+pub use event::{Event, Figures, Warning, Witness};
 pub use handoff::{Owed, Promise};
-pub use launch::{Credentials, Launch, Order, imposed, launch, unavailable};
+pub use launch::{Credentials, Launch, Order, carried, home, imposed, launch, unavailable};
 pub use lines::{About, End, Events, Item, Lines, Stream};
 pub use outcome::{Call, Outcome, Turn, Unenforced};
 pub use output::{Frame as Printed, json, text};
 pub use program::{Version, find};
 pub use read::{Reader, rollout};
 pub use room::{PrivateRoom, run_id};
-pub use shadow::{dropped, layers, options};
+pub use shadow::{dropped, env_file, layers, options};
 
 /// Whose program runs the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

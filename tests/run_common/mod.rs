@@ -151,6 +151,8 @@ impl Room {
         command.env("PATH", path).env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"));
         command
             .env("CODEX_HOME", self.path("home/.codex"))
+            // cargo sets it, and a run names what it does not pass on
+            .env_remove("LD_LIBRARY_PATH")
             .env_remove("CLAUDE_CONFIG_DIR")
             .env_remove("XDG_RUNTIME_DIR");
         command.stdin(Stdio::null());

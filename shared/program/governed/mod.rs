@@ -100,7 +100,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         let post = post.clone();
         host::listen(&socket, move |knock| post.send(Outside::Hook(knock))).map_err(Stop::failed)?;
     }
-    let before = report::before(options, &order, version);
+    let before = report::before(options, &order, &launch, version);
     let lost = post.clone();
     let outlet = Outlet::new(move |_| {
         lost.send(Outside::Unread);
@@ -125,6 +125,7 @@ fn work(options: &Options) -> Result<End, Stop> {
     let turn = &mut course.turn;
     let rollout = turn.session.as_deref().and_then(|session| rollout(options.kind, &launch.home, session));
     turn.audit(options.kind, &judgements, rollout.as_ref());
+    turn.ended(&ending);
     let (outcome, error) = turn.outcome(&ending, promise.as_ref());
     let printed = turn::Printed {
         vendor: options.kind.word(),
@@ -249,6 +250,10 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     }
     let shadowed = |why| refused("tool.decide", Code::Shadowed, why);
     turn::layers(options.kind, Path::new("/")).map_err(shadowed)?;
+    turn::carried(options.kind, &options.carried).map_err(shadowed)?;
+    if options.kind == Kind::Codex && !options.hermetic {
+        turn::env_file(&turn::home(options.kind, &options.cwd)).map_err(shadowed)?;
+    }
     turn::options(options.kind, &options.passed).map_err(shadowed)
 }
 

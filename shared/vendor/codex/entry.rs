@@ -142,7 +142,8 @@ pub fn session(line: &Registration) -> Vec<String> {
             basic(&command)
         ));
         let key = basic(&trust_key("/<session-flags>/config.toml", trusted, 0, 0));
-        state.push(format!("{key}={{trusted_hash=\"{}\"}}", hash(trusted, &command, timeout)));
+        // a word of the user's own configuration about this key would hold where ours has none
+        state.push(format!("{key}={{trusted_hash=\"{}\",enabled=true}}", hash(trusted, &command, timeout)));
     }
     values.push(format!("hooks.state={{{}}}", state.join(",")));
     values
