@@ -195,15 +195,8 @@ impl Drive {
         party: &mut dyn Party,
     ) -> Result<(Ending, Late), String> {
         let Drive { signals, post: Post { sender, shut }, news } = self;
-        let mut command = Command::new(&launch.program);
-        command.args(&launch.arguments).current_dir(&launch.cwd).process_group(0);
-        if launch.clear {
-            command.env_clear();
-        }
-        for name in &launch.removed {
-            command.env_remove(name);
-        }
-        command.envs(launch.set.iter().map(|(name, value)| (name, value)));
+        let mut command = launch.command();
+        command.args(&launch.arguments).process_group(0);
         let (mut child, Wires { stdin, stdout, stderr }) = spawn(command)
             .map_err(|error| format!("{}: cannot be started: {}", launch.program.display(), words(error)))?;
         party.started();
@@ -317,15 +310,18 @@ fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, room: &Roo
 }
 
 /// Our ends of the child's three descriptors.
-struct Wires {
-    stdin: UnixStream,
-    stdout: UnixStream,
-    stderr: UnixStream,
+pub struct Wires {
+    /// What the child reads.
+    pub stdin: UnixStream,
+    /// What it says.
+    pub stdout: UnixStream,
+    /// And what it says of that.
+    pub stderr: UnixStream,
 }
 
 /// Start it on sockets. A pipe can be opened anew by its name below /proc, by whatever the child starts: a tool then
 /// writes the vendor's own record, or reads and answers in its place. A socket has no such name (ENXIO).
-fn spawn(mut command: Command) -> std::io::Result<(Child, Wires)> {
+pub fn spawn(mut command: Command) -> std::io::Result<(Child, Wires)> {
     let (stdin, its_stdin) = UnixStream::pair()?;
     let (stdout, its_stdout) = UnixStream::pair()?;
     let (stderr, its_stderr) = UnixStream::pair()?;

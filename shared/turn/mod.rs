@@ -5,6 +5,7 @@
 //! add up to. The exit code is decided from the vendor's own terminal record and the audit, never
 //! passed on from the child.
 
+mod agreed;
 mod audit;
 mod capabilities;
 mod control;
@@ -24,6 +25,7 @@ mod read;
 mod room;
 mod shadow;
 
+pub use agreed::agreed;
 pub use audit::{Decided, Judgement};
 pub use capabilities::{Capabilities, Holds};
 pub use control::{ASK, Code, controls, unsupported};

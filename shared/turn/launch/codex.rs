@@ -16,6 +16,9 @@ use crate::setup::tree::Node;
 use crate::turn::PrivateRoom;
 use crate::vendor::codex;
 
+/// The setting that takes the provider's own search out of the offer.
+pub const NO_SEARCH: &str = "web_search=\"disabled\"";
+
 const KEYS: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"];
 
 pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
@@ -23,15 +26,17 @@ pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result
         ["exec", "--json", "--skip-git-repo-check", "--ignore-user-config", "--ignore-rules"]
             .map(String::from)
             .to_vec();
-    arguments.extend(["-s".into(), sandbox(order).into()]);
+    let sandbox = sandbox(order);
+    arguments.extend(["-s".into(), sandbox.into()]);
     let mut settings = codex::session(&order.registration());
     // it runs at the provider, where no hook sees it
     if !admitted(order, &Operation::WebRead) {
-        settings.push("web_search=\"disabled\"".into());
+        settings.push(NO_SEARCH.into());
     }
     settings.push("check_for_update_on_startup=false".into());
     settings.extend(servers(order)?);
-    arguments.extend(settings.into_iter().flat_map(|setting| ["-c".into(), setting]));
+    arguments.extend(settings.iter().flat_map(|setting| ["-c".into(), setting.clone()]));
+    (launch.settings, launch.sandbox) = (settings, Some(sandbox.into()));
     if let Some(model) = &order.model {
         arguments.extend(["-m".into(), model.clone()]);
     }

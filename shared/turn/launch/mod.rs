@@ -7,6 +7,7 @@ mod environment;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use self::environment::{Fate, fate};
 use super::{Kind, PrivateRoom};
@@ -14,6 +15,8 @@ use crate::decide::Policy;
 use crate::host::words;
 use crate::seal::VerifiedFrame;
 use crate::vendor::Registration;
+
+pub use codex::NO_SEARCH;
 
 /// What is to be launched.
 #[derive(Debug, Clone)]
@@ -105,6 +108,26 @@ pub struct Launch {
     pub prompt: String,
     /// The folder in which the vendor keeps its records.
     pub home: PathBuf,
+    /// Codex's settings that the run itself gives, by `-c`.
+    pub settings: Vec<String>,
+    /// Codex's sandbox.
+    pub sandbox: Option<String>,
+}
+
+impl Launch {
+    /// The program in its environment and its folder, without arguments yet.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.cwd);
+        if self.clear {
+            command.env_clear();
+        }
+        for name in &self.removed {
+            command.env_remove(name);
+        }
+        command.envs(self.set.iter().map(|(name, value)| (name, value)));
+        command
+    }
 }
 
 /// What goes along into a cleared environment, besides credentials: how to find programs, how to
@@ -226,7 +249,7 @@ impl Order {
     }
 
     /// The hook's command line.
-    fn registration(&self) -> Registration {
+    pub fn registration(&self) -> Registration {
         let mut arguments: Vec<String> = Vec::new();
         if let Some((path, frame)) = &self.frame {
             arguments.extend(["--frame".into(), path.clone(), "--digest".into(), frame.digest().to_string()]);

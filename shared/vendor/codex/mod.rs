@@ -7,7 +7,8 @@ mod patch;
 mod table;
 
 pub use entry::{
-    EVENTS, FEATURES, basic, command, config, group, hook_words, managed, session, trust, trust_key, trusted_hash,
+    EVENTS, FEATURES, SESSION, basic, command, config, group, hook_words, managed, session, trust, trust_key,
+    trusted_hash,
 };
 
 use std::path::{Path, PathBuf};
