@@ -35,7 +35,7 @@ pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
 pub use event::{Event, Figures, Warning, Witness};
 pub use handoff::{Owed, Promise};
-pub use launch::{Credentials, Launch, Order, carried, home, imposed, launch, unavailable};
+pub use launch::{Credentials, Launch, Order, carried, home, imposed, launch, left_out, unavailable};
 pub use lines::{About, End, Events, Item, Lines, Stream};
 pub use outcome::{Call, Outcome, Turn, Unenforced};
 pub use output::{Frame as Printed, json, text};

@@ -57,14 +57,12 @@ if [ "$1" = app-server ]; then
       hooks.SubagentStart=*) key=subagent_start ;;
       *) continue ;;
     esac
-    line=$(printf %s "$word" | sed 's/^.*command="\(.*\)"}\]}\]$//')
-    hooks="$hooks${hooks:+,}{"key":"/<session-flags>/config.toml:$key:0:0","source":"sessionFlags","enabled":true,"trustStatus":"trusted","command":"$line"}"
+    line=$(printf %s "$word" | sed 's/^.*command="\(.*\)"}\]}\]$/\1/')
+    hooks="$hooks${hooks:+,}{\"key\":\"/<session-flags>/config.toml:$key:0:0\",\"source\":\"sessionFlags\",\"enabled\":true,\"trustStatus\":\"trusted\",\"command\":\"$line\"}"
   done
-  printf '%s
-' '{"id":1,"result":{}}' '{"method":"configWarning","params":{}}' "{"id":2,"result":{"data":[{"hooks":[$hooks]}]}}"
+  printf '%s\n' '{"id":1,"result":{}}' '{"method":"configWarning","params":{}}' "{\"id\":2,\"result\":{\"data\":[{\"hooks\":[$hooks]}]}}"
   required=$(cat "$ROOM/required" 2>/dev/null || echo null)
-  printf '%s
-' "{"id":3,"result":{"requirements":$required}}" '{"id":4,"result":{"config":{"features":{"hooks":true,"unified_exec_tty":false},"web_search":"disabled"}}}'
+  printf '%s\n' "{\"id\":3,\"result\":{\"requirements\":$required}}" '{"id":4,"result":{"config":{"features":{"hooks":true,"unified_exec_tty":false},"web_search":"disabled"}}}'
   cat > /dev/null
   exit
 fi

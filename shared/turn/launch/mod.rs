@@ -173,18 +173,7 @@ pub fn launch(order: &Order, room: &PrivateRoom) -> Result<Launch, String> {
             let home = room.folder("home").map_err(words)?;
             launch.set.push(("HOME".into(), home.into()));
         }
-        false => {
-            for (name, _) in std::env::vars_os() {
-                let shown = name.to_string_lossy().into_owned();
-                match fate(order.kind, &shown) {
-                    Fate::Passes => continue,
-                    Fate::Mark => {}
-                    Fate::Dropped(_) => launch.dropped.push(shown),
-                }
-                launch.removed.push(name);
-            }
-            launch.dropped.sort();
-        }
+        false => (launch.removed, launch.dropped) = left_out(order.kind),
     }
     match order.kind {
         Kind::Claude => claude::prepare(order, room, &mut launch)?,
@@ -295,6 +284,23 @@ pub fn home(kind: Kind, cwd: &Path) -> PathBuf {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(name));
     // a relative one is the vendor's to read, in the folder that it starts in
     cwd.join(told.or(home).unwrap_or_else(|| Path::new("/").join(name)))
+}
+
+/// The variables of this process that a vendor is not started with, and those of them that somebody may have set on
+/// purpose.
+pub fn left_out(kind: Kind) -> (Vec<OsString>, Vec<String>) {
+    let (mut removed, mut dropped) = (Vec::new(), Vec::new());
+    for (name, _) in std::env::vars_os() {
+        let shown = name.to_string_lossy().into_owned();
+        match fate(kind, &shown) {
+            Fate::Passes => continue,
+            Fate::Mark => {}
+            Fate::Dropped(_) => dropped.push(shown),
+        }
+        removed.push(name);
+    }
+    dropped.sort();
+    (removed, dropped)
 }
 
 /// Hold the variables that are to go along into a cleared environment to the rule that holds for all.
