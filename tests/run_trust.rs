@@ -400,3 +400,32 @@ fn codex_is_asked_what_it_makes_of_the_launch_before_the_first_prompt() {
     room.run("codex", &[]).refused("hooks/list: {\"code\":-1}");
     assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0);
 }
+
+#[test]
+fn what_the_run_itself_has_open_cannot_be_opened_by_its_agent() {
+    let room = Room::new();
+    let open = "for n in 0 1; do (: >> /proc/$PPID/fd/$n) 2> /dev/null && echo $n >> \"$ROOM/opened\"; done; \
+                (: < /proc/self/fd/0) 2> /dev/null; echo ran > \"$ROOM/ran\"";
+    room.claude(&format!("{open}; begin; {READ}; answer fine"));
+    let run = room.governed("claude", &[]);
+    // root may trace whom it likes, unless it may not
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--bounding-set", "-sys_ptrace", "true"]).stderr(Stdio::null());
+    let root = rustix::process::geteuid().is_root();
+    let mut command = match (root, command.status()) {
+        (false, _) => run,
+        (true, Ok(status)) if status.success() => {
+            let mut command = std::process::Command::new("setpriv");
+            command.args(["--bounding-set", "-sys_ptrace"]).arg(run.get_program()).args(run.get_args());
+            command.env_remove("LD_LIBRARY_PATH").current_dir(room.path("project"));
+            command.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            command
+        }
+        _ => return,
+    };
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdin.take());
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "fine\n"), "{ended:?}");
+    assert!(room.path("ran").exists() && !room.path("opened").exists(), "{}", room.text("opened"));
+}

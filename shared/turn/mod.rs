@@ -30,7 +30,7 @@ pub use audit::{Decided, Judgement};
 pub use capabilities::{Capabilities, Holds};
 pub use control::{ASK, Code, controls, unsupported};
 pub use course::Course;
-pub use descendants::{adopt, end_all};
+pub use descendants::{adopt, end_all, shut};
 pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
 pub use event::{Event, Figures, Warning, Witness};

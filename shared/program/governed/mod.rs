@@ -93,6 +93,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         options: passed,
     };
     let launch = turn::launch(&order, &room).map_err(Stop::failed)?;
+    turn::shut().map_err(|why| Stop::failed(format!("this run could not be kept out of the agent's reach: {why}")))?;
     turn::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
     if order.kind == Kind::Codex && order.frame.is_some() {
         turn::agreed(&order, &launch, &room).map_err(|why| shadowed(options, why))?;
