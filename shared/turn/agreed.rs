@@ -52,7 +52,7 @@ pub fn agreed(order: &Order, launch: &Launch, room: &PrivateRoom) -> Result<(), 
 
 /// The answers, in the order of [`ASKED`].
 fn ask(order: &Order, launch: &Launch, room: &PrivateRoom) -> Result<[Value; 3], String> {
-    let home = room.folder("asked").map_err(words)?;
+    let home = room.folder("agreed").map_err(words)?;
     for name in ["auth.json", ".env"] {
         let from = launch.home.join(name);
         if from.is_file() {
@@ -265,7 +265,7 @@ mod tests {
             let mut all = answers();
             let other = json!({"key": "k", "eventName": "stop", "command": "evil", "source": "system", "sourcePath": "/etc/codex/hooks.json",
                                "enabled": on, "trustStatus": trust});
-            all[0]["data"][0]["hooks"].as_array_mut().map(|hooks| hooks.push(other));
+            all[0]["data"][0]["hooks"].as_array_mut().unwrap().push(other);
             assert_eq!(
                 differs(&all).is_some_and(|why| why.contains("/etc/codex/hooks.json") && why.contains("evil")),
                 told,
