@@ -205,6 +205,7 @@ fn a_stdout_that_takes_nothing_fails_the_run() {
     let run = room.governed("claude", &[]);
     shell.args(["-c", "exec \"$0\" \"$@\" >&-"]).arg(run.get_program()).args(run.get_args());
     shell.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(room.path("project"));
+    shell.env_remove("LD_LIBRARY_PATH");
     let ended = Ended::of(shell.stdin(Stdio::null()).output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(1), "mh-run: could not write to stdout: it is closed\n"));
     // the failed turn's own error comes first

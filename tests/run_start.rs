@@ -140,7 +140,7 @@ fn the_prompt_is_the_value_standard_input_or_both() {
         (&["-pwhy?"], "log", "log\n\nwhy?"),
         (&["--print=why?"], "", "why?"),
         (&["-p"], "only\n", "only\n"),
-        (&["-p", "--verbose"], "only\n", "only\n"),
+        (&["--verbose", "-p"], "only\n", "only\n"),
         (&["--prompt-file", "../file"], "", "from a file"),
         (&["--prompt-file", "../file"], "log", "log\n\nfrom a file"),
     ] {
@@ -233,7 +233,7 @@ fn claude_is_started_with_the_strongest_launch() {
     let arguments = room.text("arguments");
     let after = |flag: &str| arguments.lines().skip_while(|line| *line != flag).nth(1).unwrap_or("absent").to_string();
     assert_eq!(after("--setting-sources"), "");
-    assert_eq!(after("--tools"), "Read,Bash,Monitor,TaskStop");
+    assert_eq!(after("--tools"), "Read,Bash,TaskStop");
     assert_eq!(after("--model"), "m");
     assert!(arguments.lines().any(|line| line == "--strict-mcp-config"));
     assert!(arguments.lines().any(|line| line == "--effort=low"));

@@ -9,6 +9,9 @@ pub fn same(one: &RawValue, other: &RawValue) -> bool {
     value(one) == value(other)
 }
 
+/// The event at which a call is judged before it runs, by the name that both vendors give it.
+pub const GATE: &str = "PreToolUse";
+
 /// Why a call of a tool that is not offered is refused.
 const WITHHELD: &str = "is not offered in this step: what the frame admits is";
 
@@ -74,6 +77,16 @@ impl Judgement {
     /// Read a line of an audit.
     pub fn read(line: &[u8]) -> Option<Judgement> {
         serde_json::from_slice(line).ok()
+    }
+
+    /// Whether it settled whether a call runs: no other event of the vendor's comes before every call.
+    pub fn gates(&self) -> bool {
+        self.event.as_deref().is_none_or(|event| event == GATE)
+    }
+
+    /// Whether it lets a call run in the run's own name, not the vendor's.
+    pub fn grants(&self) -> bool {
+        matches!(self.decision.decision.as_str(), "allow" | "replace")
     }
 
     /// Whether it is a denial.

@@ -461,8 +461,8 @@ impl<'a> Course<'a> {
 
     /// The result of a call of which the vendor's record has nothing but what the model was told.
     fn given(&mut self, at: Option<&str>, id: &str, content: String) {
-        let (failed, ran, exit_code, record) = (false, true, None, None);
-        let event = Event::Result { call_id: id.into(), failed, ran, content, exit_code, record };
+        let (failed, ran, witness, exit_code, record) = (false, true, None, None, None);
+        let event = Event::Result { call_id: id.into(), failed, ran, witness, content, exit_code, record };
         self.result(at, &event, false, "rollout");
     }
 
@@ -471,8 +471,8 @@ impl<'a> Course<'a> {
     fn denied_within(&mut self, at: Option<&str>) {
         let left = |(id, known): (&String, &Known)| {
             let content = known.denied.clone().filter(|_| !known.over)?;
-            let (failed, ran, exit_code, record) = (true, false, None, None);
-            Some(Event::Result { call_id: id.clone(), failed, ran, content, exit_code, record })
+            let (failed, ran, witness, exit_code, record) = (true, false, None, None, None);
+            Some(Event::Result { call_id: id.clone(), failed, ran, witness, content, exit_code, record })
         };
         let left: Vec<Event> = self.order.iter().filter_map(|id| left(self.calls.get_key_value(id)?)).collect();
         for event in left {
@@ -482,7 +482,7 @@ impl<'a> Course<'a> {
 
     /// Tell a result, once; `says` is whether the vendor says if it failed.
     fn result(&mut self, at: Option<&str>, event: &Event, says: bool, source: &str) {
-        let Event::Result { call_id: id, failed, ran, content, exit_code, record } = event else { return };
+        let Event::Result { call_id: id, failed, ran, content, exit_code, record, .. } = event else { return };
         if *failed {
             self.never_decided(id);
         }

@@ -1,4 +1,4 @@
-//! Ending everything that a turn started.
+//! Ending everything that a turn started, and keeping out of its reach.
 //!
 //! Both vendors run tools in sessions and groups of their own, so the end of the vendor, or of its
 //! group, leaves them. As their subreaper this process inherits what is orphaned, and can find it.
@@ -10,6 +10,26 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 /// How long to go on ending what keeps starting new processes.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Let no other program of the same user open what this one has open: its standard output is the answer, and its standard
+/// input may be an embedder's word. Root is not kept out, unless the right to trace is taken from it.
+///
+/// # Errors
+/// The system refuses it.
+#[cfg(target_os = "linux")]
+pub fn shut() -> Result<(), String> {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(crate::host::words)
+}
+
+/// Descriptors have no names there.
+///
+/// # Errors
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn shut() -> Result<(), String> {
+    Ok(())
+}
 
 /// Become the parent of whatever is orphaned below this process.
 ///

@@ -1,8 +1,11 @@
 //! The child: started, fed, listened to, stopped in time, and gone afterwards.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::process::CommandExt as _;
-use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -79,6 +82,16 @@ pub struct Ending {
     pub stopped: Option<Stopped>,
     /// The end of what it said on stderr.
     pub stderr: String,
+}
+
+impl Ending {
+    /// The signal that ended the vendor, where it was none of ours. A program around it says the same by an exit code
+    /// above 128, as a shell does.
+    pub fn killed(&self) -> Option<i32> {
+        let status = self.status.filter(|_| self.stopped.is_none())?;
+        let told = status.code().map(|code| code - 128).filter(|signal| (1..=31).contains(signal));
+        status.signal().or(told)
+    }
 }
 
 /// What comes from outside the vendor.
@@ -182,32 +195,15 @@ impl Drive {
         party: &mut dyn Party,
     ) -> Result<(Ending, Late), String> {
         let Drive { signals, post: Post { sender, shut }, news } = self;
-        let mut command = Command::new(&launch.program);
-        command.args(&launch.arguments).current_dir(&launch.cwd).process_group(0);
-        if launch.clear {
-            command.env_clear();
-        }
-        for name in &launch.removed {
-            command.env_remove(name);
-        }
-        command.envs(launch.set.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
+        let mut command = launch.command();
+        command.args(&launch.arguments).process_group(0);
+        let (mut child, Wires { stdin, stdout, stderr }) = spawn(command)
             .map_err(|error| format!("{}: cannot be started: {}", launch.program.display(), words(error)))?;
         party.started();
         let pid = Pid::from_child(&child);
-        if let Some(mut stdin) = child.stdin.take() {
-            let prompt = launch.prompt.clone();
-            // one that is not read is the vendor's affair, and shows in its record
-            std::thread::spawn(move || stdin.write_all(prompt.as_bytes()));
-        }
-        if let Some(stdout) = child.stdout.take() {
-            lines(stdout, sender.clone(), room.clone());
-        }
-        if let Some(stderr) = child.stderr.take() {
-            tail(stderr, sender.clone());
-        }
+        feed(stdin, launch.prompt.clone());
+        lines(stdout, sender.clone(), room.clone());
+        tail(stderr, sender.clone());
         forward(signals, sender.clone(), room.clone());
         std::thread::spawn(move || sender.send(News::Exit(child.wait().ok())));
         let ending = follow(&news, pid, timeout, room, party);
@@ -313,7 +309,36 @@ fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, room: &Roo
     ending
 }
 
-fn lines(stdout: ChildStdout, sender: SyncSender<News>, room: Room) {
+/// Our ends of the child's three descriptors.
+pub struct Wires {
+    /// What the child reads.
+    pub stdin: UnixStream,
+    /// What it says.
+    pub stdout: UnixStream,
+    /// And what it says of that.
+    pub stderr: UnixStream,
+}
+
+/// Start it on sockets. A pipe can be opened anew by its name below /proc, by whatever the child starts: a tool then
+/// writes the vendor's own record, or reads and answers in its place. A socket has no such name (ENXIO).
+pub fn spawn(mut command: Command) -> std::io::Result<(Child, Wires)> {
+    let (stdin, its_stdin) = UnixStream::pair()?;
+    let (stdout, its_stdout) = UnixStream::pair()?;
+    let (stderr, its_stderr) = UnixStream::pair()?;
+    let end = |socket: UnixStream| Stdio::from(OwnedFd::from(socket));
+    let child = command.stdin(end(its_stdin)).stdout(end(its_stdout)).stderr(end(its_stderr)).spawn()?;
+    // the command holds the other ends open, and there would be no end of output
+    drop(command);
+    Ok((child, Wires { stdin, stdout, stderr }))
+}
+
+/// Write the prompt, and say that no more comes.
+fn feed(mut stdin: UnixStream, prompt: String) {
+    // one that is not read is the vendor's affair, and shows in its record
+    std::thread::spawn(move || stdin.write_all(prompt.as_bytes()).and_then(|()| stdin.shutdown(Shutdown::Write)));
+}
+
+fn lines(stdout: UnixStream, sender: SyncSender<News>, room: Room) {
     std::thread::spawn(move || {
         for line in BufReader::with_capacity(64 * 1024, stdout).split(b'\n') {
             let Ok(line) = line else { break };
@@ -327,7 +352,7 @@ fn lines(stdout: ChildStdout, sender: SyncSender<News>, room: Room) {
 }
 
 /// Keep the end of it.
-fn tail(mut stderr: ChildStderr, sender: SyncSender<News>) {
+fn tail(mut stderr: UnixStream, sender: SyncSender<News>) {
     std::thread::spawn(move || {
         let mut kept = Vec::new();
         let mut piece = [0; 8 * 1024];

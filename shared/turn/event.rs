@@ -56,6 +56,8 @@ pub enum Event {
         content: String,
         /// Whether the call was run at all, as far as the record shows.
         ran: bool,
+        /// By whose word, where the vendor says so.
+        witness: Option<Witness>,
         /// The exit code of a command.
         exit_code: Option<i64>,
         /// The vendor's own record of it.
@@ -76,6 +78,18 @@ pub enum Event {
         model: Option<String>,
         /// What it used, where the vendor says so for each.
         figures: Option<Figures>,
+    },
+    /// A hook ran that is none of ours, or something was loaded that can bring one.
+    Stranger {
+        /// What it is.
+        what: String,
+        /// What it can do, or did.
+        why: String,
+    },
+    /// A hook of ours at this event answered.
+    HookAnswered {
+        /// The event's name.
+        event: String,
     },
     /// A hook of ours did not do its work, as the vendor has it.
     HookFailed {
@@ -127,6 +141,19 @@ pub enum Event {
         /// And its subtype.
         subtype: Option<String>,
     },
+}
+
+/// By whose word a call went on or not, as the vendor has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Witness {
+    /// A hook let it run.
+    HookLet,
+    /// Something else did: a rule, a mode, a person.
+    OtherLet,
+    /// A hook stopped it.
+    HookStopped,
+    /// Something else did.
+    OtherStopped,
 }
 
 /// What a warning is about. The words never change.

@@ -5,6 +5,7 @@
 //! add up to. The exit code is decided from the vendor's own terminal record and the audit, never
 //! passed on from the child.
 
+mod agreed;
 mod audit;
 mod capabilities;
 mod control;
@@ -24,23 +25,24 @@ mod read;
 mod room;
 mod shadow;
 
+pub use agreed::agreed;
 pub use audit::{Decided, Judgement};
 pub use capabilities::{Capabilities, Holds};
 pub use control::{ASK, Code, controls, unsupported};
 pub use course::Course;
-pub use descendants::{adopt, end_all};
+pub use descendants::{adopt, end_all, shut};
 pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
-pub use event::{Event, Figures, Warning};
+pub use event::{Event, Figures, Warning, Witness};
 pub use handoff::{Owed, Promise};
-pub use launch::{Credentials, Launch, Order, imposed, launch, unavailable};
+pub use launch::{Credentials, Launch, Order, carried, home, imposed, launch, left_out, unavailable};
 pub use lines::{About, End, Events, Item, Lines, Stream};
 pub use outcome::{Call, Outcome, Turn, Unenforced};
 pub use output::{Frame as Printed, json, text};
 pub use program::{Version, find};
 pub use read::{Reader, rollout};
 pub use room::{PrivateRoom, run_id};
-pub use shadow::{dropped, layers, options};
+pub use shadow::{dropped, env_file, layers, options};
 
 /// Whose program runs the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! What a turn came to: the events, the audit and the end of the process, added up.
 
-use super::{Ending, Event, Figures, Judgement, Kind, Promise, Stopped, rollout::Rollout};
+use super::audit::GATE;
+use super::embedder::again;
+use super::{Ending, Event, Figures, Judgement, Kind, Promise, Stopped, Witness, rollout::Rollout};
 
 /// A call of the turn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,6 +26,8 @@ pub struct Call {
     pub withheld: bool,
     /// Whether the vendor says that a hook stopped it, by its answer or by its failure.
     pub by_hook: bool,
+    /// By whose word it ran or not, where the vendor says so.
+    pub witness: Option<Witness>,
 }
 
 impl Call {
@@ -78,6 +82,63 @@ pub struct Unenforced {
     pub tool: String,
     /// What was missing.
     pub why: String,
+}
+
+/// What the audit has about one call, from before it ran.
+#[derive(Debug, Default, Clone, Copy)]
+struct Word {
+    /// A decision at all.
+    any: bool,
+    /// One that denies it.
+    denies: bool,
+    /// One that lets it run in the run's own name.
+    grants: bool,
+}
+
+impl Word {
+    fn of(id: &str, judgements: &[Judgement]) -> Word {
+        let mut word = Word::default();
+        for judgement in judgements.iter().filter(|judgement| judgement.call_id.as_deref() == Some(id)) {
+            word.any = true;
+            // an id that came twice was denied the second time, which is not what was decided about the call that ran
+            let repeated = judgement.decided_by == "adapter" && judgement.reason().is_some_and(again);
+            word.denies |= judgement.gates() && judgement.denies() && !repeated;
+            word.grants |= judgement.gates() && judgement.grants();
+        }
+        word
+    }
+
+    /// Why a call that ran was not let run.
+    fn of_what_ran(self) -> Option<&'static str> {
+        match self {
+            Word { any: false, .. } => Some("it ran, and no decision of the hook is in the audit"),
+            Word { denies: true, .. } => Some("the hook denied it, and it ran"),
+            _ => None,
+        }
+    }
+
+    /// What does not fit between the audit and the vendor's record of a call.
+    fn fault(self, call: &Call, stopping: bool) -> Option<&'static str> {
+        let known = call.witness.is_some();
+        // a record that does not say by whose word tells of a denial by the error alone
+        let ran = call.ran && (known || !self.denies || !call.failed);
+        if let Some(fault) = self.of_what_ran().filter(|_| ran) {
+            return Some(fault);
+        }
+        match (call.witness?, self) {
+            (Witness::HookLet, Word { grants: false, denies: false, .. }) => {
+                Some("it ran by the word of a hook that is none of this run's")
+            }
+            (Witness::OtherLet, Word { grants: true, .. }) => {
+                Some("the hook allowed it, and the vendor says that it ran by another's word")
+            }
+            // one that is ended with the turn stops its call too
+            (Witness::HookStopped, Word { denies: false, .. }) if !stopping => {
+                Some("a hook stopped it, and no denial is in the audit")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// How a turn ended.
@@ -152,6 +213,8 @@ pub struct Turn {
     last_notice: Option<String>,
     denials: Vec<(String, String, serde_json::Value)>,
     terminal: Option<Terminal>,
+    /// How many hooks the vendor says have answered before a call.
+    answered: usize,
     blocked_prompt: Option<String>,
     /// Where it was stopped from outside: whether a call was under way.
     stopped_in_call: Option<bool>,
@@ -173,17 +236,27 @@ impl Turn {
                     self.calls.push(Call { id: call_id, tool, input, nested, ..Call::default() });
                 }
             }
-            Event::Result { call_id, failed, ran, content, .. } => {
+            Event::Result { call_id, failed, ran, witness, content, .. } => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == call_id) {
-                    (call.over, call.failed, call.ran) = (true, failed, ran);
+                    (call.over, call.failed, call.ran, call.witness) = (true, failed, ran, witness);
                     call.withheld = !ran && content.contains(NOT_OFFERED);
-                    call.by_hook = failed && content.starts_with("PreToolUse:");
+                    let told = content.strip_prefix(GATE).is_some_and(|rest| rest.starts_with(':'));
+                    call.by_hook = failed && (told || witness == Some(Witness::HookStopped));
                 }
+            }
+            Event::HookAnswered { event } => self.answered += usize::from(event == GATE && !self.is_stopping()),
+            Event::Stranger { what, why } => {
+                self.unenforced.push(Unenforced { call_id: None, tool: what, why });
             }
             // one that is under way is ended with the turn, and its call does not run
             Event::HookFailed { .. } if self.is_stopping() => {}
             Event::HookFailed { hook, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: hook, why });
+            }
+            // whoever wrote the one, another may have written the other
+            Event::Ended { .. } if self.terminal.is_some() => {
+                let why = "the vendor's record says twice how the turn ended, and a turn ends once";
+                self.unenforced.push(Unenforced { call_id: None, tool: "the end".into(), why: why.into() });
             }
             Event::Ended { failed, answer, error, truncated, blocked, denials, figures, facts } => {
                 self.terminal = Some(Terminal { failed, error, truncated, blocked, facts: *facts });
@@ -227,21 +300,26 @@ impl Turn {
     /// Hold the turn to the decisions of the hooks. Claude's stream has the ids that its hook saw;
     /// Codex's are in its rollout.
     pub fn audit(&mut self, kind: Kind, judgements: &[Judgement], rollout: Option<&Rollout>) {
-        let decided = |id: &str| judgements.iter().any(|judgement| judgement.call_id.as_deref() == Some(id));
         let missing = |id: &str, tool: &str, why: &str| Unenforced {
             call_id: Some(id.into()),
             tool: tool.into(),
             why: why.into(),
         };
-        let undecided = "it ran, and no decision of the hook is in the audit";
         match (kind, rollout) {
             (Kind::Claude, _) => {
-                let ran = self.calls.iter().filter(|call| call.over && call.ran && !decided(&call.id));
-                self.unenforced.extend(ran.map(|call| missing(&call.id, &call.tool, undecided)));
+                let stopping = self.is_stopping();
+                let over = self.calls.iter().filter(|call| call.over);
+                let fault = |call: &Call| {
+                    Some(missing(&call.id, &call.tool, Word::of(&call.id, judgements).fault(call, stopping)?))
+                };
+                let faults: Vec<Unenforced> = over.filter_map(fault).collect();
+                self.unenforced.extend(faults);
+                self.count_answers(judgements);
             }
             (Kind::Codex, Some(rollout)) => {
-                let ran = rollout.ran.iter().filter(|(id, _)| !decided(id));
-                self.unenforced.extend(ran.map(|(id, what)| missing(id, what, undecided)));
+                let fault =
+                    |(id, what): &(String, String)| Some(missing(id, what, Word::of(id, judgements).of_what_ran()?));
+                self.unenforced.extend(rollout.ran.iter().filter_map(fault));
                 let unseen = rollout.unseen.iter().map(|(id, what)| missing(id, what, "no hook ever sees such a call"));
                 self.unenforced.extend(unseen);
                 let denials = judgements.iter().filter(|judgement| judgement.denies()).count();
@@ -277,6 +355,29 @@ impl Turn {
         self.denied = own
             .map(|(id, tool, input)| Denied { id: id.clone(), tool: tool.clone(), summary: summary(input) })
             .collect();
+    }
+
+    /// Hold what the record says of the end to how the vendor's process ended: one that a signal ended in the middle of
+    /// its work has said its last word before that, or somebody else has.
+    pub fn ended(&mut self, ending: &Ending) {
+        if let (Some(signal), Some(_)) = (ending.killed(), &self.terminal) {
+            let signal = signal_hook::low_level::signal_name(signal).map_or(signal.to_string(), String::from);
+            let why =
+                format!("a signal that is none of this run's ended it ({signal}), so its record is not to be trusted");
+            self.unenforced.push(Unenforced { call_id: None, tool: "the vendor".into(), why });
+        }
+    }
+
+    /// Each answer of a hook before a call has its line in the audit, so one more is somebody else's.
+    fn count_answers(&mut self, judgements: &[Judgement]) {
+        let own = judgements.iter().filter(|judgement| judgement.event.as_deref() == Some(GATE)).count();
+        if self.answered > own && self.unenforced.is_empty() {
+            let why = format!(
+                "{} answers of hooks to calls, and {own} decisions in the audit: a hook ran beside this run's own",
+                self.answered
+            );
+            self.unenforced.push(Unenforced { call_id: None, tool: GATE.into(), why });
+        }
     }
 
     /// Calls that failed on the way, by tool; those that were refused or denied stand elsewhere.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::Kind;
+use super::{Kind, left_out};
 use crate::host::words;
 use crate::vendor::{Vendor as _, claude::Claude, codex::Codex};
 
@@ -66,7 +66,7 @@ pub fn find(kind: Kind, told: Option<&Path>) -> Result<(PathBuf, Version), Strin
     };
     let shown = program.display();
     let program = std::path::absolute(&program).map_err(|error| format!("{shown}: {}", words(error)))?;
-    let said = version(&program).map_err(|why| format!("{shown}: {why}"))?;
+    let said = version(kind, &program).map_err(|why| format!("{shown}: {why}"))?;
     let version = Version::in_text(&said)
         .ok_or_else(|| format!("{shown}: --version names no release, so it is not known whether its hooks hold"))?;
     match kind.oldest() {
@@ -87,8 +87,13 @@ fn on_path(name: &str) -> Option<PathBuf> {
 }
 
 /// What the program says its version is, if it says it in time.
-fn version(program: &Path) -> Result<String, String> {
-    let child = Command::new(program)
+fn version(kind: Kind, program: &Path) -> Result<String, String> {
+    let mut command = Command::new(program);
+    // what a program obeys before it does what it is asked, it obeys here too
+    for name in left_out(kind).0 {
+        command.env_remove(name);
+    }
+    let child = command
         .arg("--version")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

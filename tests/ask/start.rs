@@ -74,7 +74,8 @@ fn what_goes_with_ask_and_what_does_not() {
     let run = |arguments: &[&str]| Ended::of(room.command("claude", arguments).output().unwrap());
     run(&["-p", "x", "--decisions", "ask"]).refused("without --frame");
     run(&["--decisions", "ask", "--frame", frame]).refused("say what to do");
-    run(&["-p", "--decisions", "ask", "--frame", frame]).refused("standard input is for commands");
+    run(&["--decisions", "ask", "--frame", frame, "-p"]).refused("standard input is for commands");
+    run(&["-p", "--decisions", "ask", "--frame", frame]).refused("behind -p stands --decisions");
     run(&["-p", " ", "--decisions", "ask", "--frame", frame]).refused("the prompt is empty");
     std::fs::write(room.path("prompt.txt"), "from a file").unwrap();
     let file = room.path("prompt.txt");

@@ -43,6 +43,31 @@ answer() {
 }
 "#;
 
+/// What Codex says before the first prompt, asked over its app-server: the hooks of its launch, all heard, and what is
+/// required of every session, from a file that a test may write.
+const ASKED: &str = r#"
+if [ "$1" = app-server ]; then
+  hooks=
+  for word; do
+    case $word in
+      hooks.PreToolUse=*) key=pre_tool_use ;;
+      hooks.PermissionRequest=*) key=permission_request ;;
+      hooks.UserPromptSubmit=*) key=user_prompt_submit ;;
+      hooks.SessionStart=*) key=session_start ;;
+      hooks.SubagentStart=*) key=subagent_start ;;
+      *) continue ;;
+    esac
+    line=$(printf %s "$word" | sed 's/^.*command="\(.*\)"}\]}\]$/\1/')
+    hooks="$hooks${hooks:+,}{\"key\":\"/<session-flags>/config.toml:$key:0:0\",\"source\":\"sessionFlags\",\"enabled\":true,\"trustStatus\":\"trusted\",\"command\":\"$line\"}"
+  done
+  printf '%s\n' '{"id":1,"result":{}}' '{"method":"configWarning","params":{}}' "{\"id\":2,\"result\":{\"data\":[{\"hooks\":[$hooks]}]}}"
+  required=$(cat "$ROOM/required" 2>/dev/null || echo null)
+  printf '%s\n' "{\"id\":3,\"result\":{\"requirements\":$required}}" '{"id":4,"result":{"config":{"features":{"hooks":true,"unified_exec_tty":false},"web_search":"disabled"}}}'
+  cat > /dev/null
+  exit
+fi
+"#;
+
 /// Codex: `call ID TOOL INPUT KIND` fires the hook, and writes what ran into the rollout.
 const CODEX: &str = r#"
 line=; for word; do case $word in hooks.PreToolUse=*) line=$word ;; esac; done
@@ -119,8 +144,9 @@ impl Room {
     }
 
     fn script(&self, name: &str, version: &str, prelude: &str, body: &str) {
+        let asked = if name == "codex" { ASKED } else { "" };
         let text = format!(
-            "#!/bin/sh\nROOM='{}'\n[ \"$1\" = --version ] && {{ echo '{version}'; exit; }}\n{FIRST}{prelude}{body}\n",
+            "#!/bin/sh\nROOM='{}'\n[ \"$1\" = --version ] && {{ echo '{version}'; exit; }}\n{asked}{FIRST}{prelude}{body}\n",
             self.folder.path().display()
         );
         self.program(&format!("bin/{name}"), &text);
@@ -151,6 +177,8 @@ impl Room {
         command.env("PATH", path).env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"));
         command
             .env("CODEX_HOME", self.path("home/.codex"))
+            // cargo sets it, and a run names what it does not pass on
+            .env_remove("LD_LIBRARY_PATH")
             .env_remove("CLAUDE_CONFIG_DIR")
             .env_remove("XDG_RUNTIME_DIR");
         command.stdin(Stdio::null());

@@ -93,14 +93,18 @@ fn work(options: &Options) -> Result<End, Stop> {
         options: passed,
     };
     let launch = turn::launch(&order, &room).map_err(Stop::failed)?;
+    turn::shut().map_err(|why| Stop::failed(format!("this run could not be kept out of the agent's reach: {why}")))?;
     turn::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
+    if order.kind == Kind::Codex && order.frame.is_some() {
+        turn::agreed(&order, &launch, &room).map_err(|why| shadowed(options, why))?;
+    }
     let drive = Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
     let post = drive.post();
     if options.asking.is_some() {
         let post = post.clone();
         host::listen(&socket, move |knock| post.send(Outside::Hook(knock))).map_err(Stop::failed)?;
     }
-    let before = report::before(options, &order, version);
+    let before = report::before(options, &order, &launch, version);
     let lost = post.clone();
     let outlet = Outlet::new(move |_| {
         lost.send(Outside::Unread);
@@ -125,6 +129,7 @@ fn work(options: &Options) -> Result<End, Stop> {
     let turn = &mut course.turn;
     let rollout = turn.session.as_deref().and_then(|session| rollout(options.kind, &launch.home, session));
     turn.audit(options.kind, &judgements, rollout.as_ref());
+    turn.ended(&ending);
     let (outcome, error) = turn.outcome(&ending, promise.as_ref());
     let printed = turn::Printed {
         vendor: options.kind.word(),
@@ -227,12 +232,6 @@ fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
 /// What the run needs and cannot have, found before money is spent; else the vendor's options that
 /// stood behind `--`.
 fn controls(options: &Options) -> Result<Vec<String>, Stop> {
-    let refused = |command: &str, code: Code, why: String| {
-        if options.format == Format::Events {
-            report::refused(command, code, &why);
-        }
-        Stop::failed(why)
-    };
     for control in &options.needs {
         let why = match turn::controls(options.kind).find(|(known, _)| known == control) {
             None => return Err(Stop::usage(format!("--needs {control}: there is no such command"))),
@@ -245,11 +244,28 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
             Some((_, None)) => continue,
         };
         let code = Code::UnsupportedControl;
-        return Err(refused(control, code, format!("{}: {control} {why}", code.word())));
+        return Err(refused(options, control, code, format!("{}: {control} {why}", code.word())));
     }
-    let shadowed = |why| refused("tool.decide", Code::Shadowed, why);
+    let shadowed = |why| shadowed(options, why);
     turn::layers(options.kind, Path::new("/")).map_err(shadowed)?;
+    turn::carried(options.kind, &options.carried).map_err(shadowed)?;
+    if options.kind == Kind::Codex && !options.hermetic {
+        turn::env_file(&turn::home(options.kind, &options.cwd)).map_err(shadowed)?;
+    }
     turn::options(options.kind, &options.passed).map_err(shadowed)
+}
+
+/// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.
+fn refused(options: &Options, command: &str, code: Code, why: String) -> Stop {
+    if options.format == Format::Events {
+        report::refused(command, code, &why);
+    }
+    Stop::failed(why)
+}
+
+/// The same of what would override the decisions.
+fn shadowed(options: &Options, why: String) -> Stop {
+    refused(options, "tool.decide", Code::Shadowed, why)
 }
 
 /// The hook program that lies beside this one.

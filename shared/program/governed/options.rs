@@ -1,7 +1,7 @@
 //! What `mh-run` is told.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,8 +23,10 @@ Runs one turn of Claude Code or Codex under a sealed frame, and ends with a code
 trust: on 0, standard output is the model's answer and nothing else. capabilities: what a run with
 this vendor can promise. schema: the JSON Schema of a line or a document; without NAME, their names.
 
-  -p, --prompt [TEXT]     the prompt; with standard input besides, that and a blank line go before
-                          it; without TEXT, standard input is the prompt (also --print)
+  -p, --prompt [TEXT]     the prompt, whatever it begins with (also --print); with standard input
+                          besides, that and a blank line go before it. Without TEXT, -p stands last
+                          or before --, and standard input is the prompt. A TEXT that is in full an
+                          option of this program is refused: write --prompt=TEXT, or use a file
   --prompt-file FILE      the prompt is in FILE
   --frame FILE            the frame in force; none, and the vendor's own rules decide
   --digest HEX            the frame must have this digest
@@ -182,6 +184,7 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Asked, Stop> {
     let mut typed = Typed::default();
     if let Some(at) = arguments.iter().position(|argument| argument == "--") {
         typed.passed = arguments.split_off(at).into_iter().skip(1).collect();
+        separated(&arguments, &typed.passed)?;
     }
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
@@ -190,7 +193,7 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Asked, Stop> {
         }
         match argument {
             lexopt::Arg::Short('p') | lexopt::Arg::Long("prompt" | "print") => {
-                let prompt = match value_if_any(&mut parser) {
+                let prompt = match prompt_if_any(&mut parser)? {
                     Some(value) => Prompt::Text(text(value, "--prompt")?),
                     None => Prompt::Stdin,
                 };
@@ -226,14 +229,52 @@ fn once<T>(before: Option<T>, what: &str) -> Result<(), Stop> {
     }
 }
 
-/// The value of a flag that may stand alone: what is joined to it, or the next word, unless that
-/// is a flag itself.
-fn value_if_any(parser: &mut lexopt::Parser) -> Option<OsString> {
+/// The prompt behind its flag, if there is one: what is joined to it, or the next word. That is never read as an option,
+/// whatever it begins with: it may be a script's variable, and what is in that would steer the run.
+fn prompt_if_any(parser: &mut lexopt::Parser) -> Result<Option<OsString>, Stop> {
     if let Some(joined) = parser.optional_value() {
-        return Some(joined);
+        return Ok(Some(joined));
     }
-    let mut rest = parser.try_raw_args()?;
-    rest.next_if(|word| !word.as_encoded_bytes().starts_with(b"-"))
+    let Some(word) = parser.try_raw_args().and_then(|mut rest| rest.next()) else { return Ok(None) };
+    match own(&word) {
+        Some(option) => Err(unclear(&format!("behind -p stands {option}, an option of this program"))),
+        None => Ok(Some(word)),
+    }
+}
+
+/// A `--` behind a prompt's flag could be the prompt. It is taken for the sign that stands before the vendor's options
+/// where nothing else can be meant.
+fn separated(before: &[OsString], passed: &[OsString]) -> Result<(), Stop> {
+    let flag = |word: &OsString| ["-p", "--prompt", "--print"].iter().any(|flag| word == flag);
+    if !before.last().is_some_and(flag) {
+        return Ok(());
+    }
+    match (passed, passed.iter().find_map(|word| own(word))) {
+        ([], _) => Err(unclear("behind -p stands --, and nothing behind that")),
+        (_, Some(option)) => {
+            Err(unclear(&format!("behind -p stands --, and behind that {option}, an option of this program")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unclear(what: &str) -> Stop {
+    Stop::usage(format!(
+        "{what}: is it the prompt, or is standard input? Nothing was started. If it is the prompt, write --prompt=TEXT or \
+         use --prompt-file FILE; if standard input is, put -p last"
+    ))
+}
+
+/// The option that a word is in full, where it is one of this program's: its name, with a value joined to it or not.
+fn own(word: &OsStr) -> Option<String> {
+    let word = word.to_string_lossy();
+    if ["-p", "-h", "-V"].contains(&&*word) {
+        return Some(word.into_owned());
+    }
+    let name = word.strip_prefix("--")?.split('=').next()?;
+    let more = ["prompt", "print", "prompt-file", "artifact", "env", "help", "version"];
+    let known = VALUES.iter().chain(&SWITCHES).chain(&more).any(|known| *known == name);
+    known.then(|| format!("--{name}"))
 }
 
 impl Typed {

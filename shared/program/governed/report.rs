@@ -9,11 +9,11 @@ use crate::decide::clipped;
 use crate::frame::shown;
 use crate::host::{Outlet, tell_if_read};
 use crate::line::event::Process;
-use crate::turn::{self, About, Code, Event, Events, Item, Lines as _, Order, Outcome, Turn, Version, Warning};
+use crate::turn::{self, About, Code, Event, Events, Item, Launch, Lines as _, Order, Outcome, Turn, Version, Warning};
 
 /// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
 /// than what was measured, what the isolation leaves out.
-pub fn before(options: &Options, order: &Order, version: Version) -> Before {
+pub fn before(options: &Options, order: &Order, launch: &Launch, version: Version) -> Before {
     let mut warnings = Vec::new();
     if order.frame.is_none() {
         let message = "nothing is denied and nothing granted; the vendor's own rules decide";
@@ -29,9 +29,15 @@ pub fn before(options: &Options, order: &Order, version: Version) -> Before {
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let dropped = turn::dropped(options.kind, &order.cwd, home.as_deref(), order.instructions.is_some());
-    let left_out: Vec<String> = dropped.iter().map(|path| path.display().to_string()).collect();
+    let mut left_out: Vec<String> = dropped.iter().map(|path| path.display().to_string()).collect();
     if !left_out.is_empty() {
         complain(PROGRAM, &format!("left out of this turn: {}", left_out.join(", ")));
+    }
+    if !launch.dropped.is_empty() {
+        let word = options.kind.word();
+        let names: Vec<String> = launch.dropped.iter().map(|name| shown(name)).collect();
+        complain(PROGRAM, &format!("variables that {word} is not given: {}", clipped(&names.join(", "), 600)));
+        left_out.extend(names.iter().map(|name| format!("${name}")));
     }
     Before { warnings, left_out }
 }
@@ -40,7 +46,7 @@ pub fn before(options: &Options, order: &Order, version: Version) -> Before {
 pub struct Before {
     /// Codes and words.
     pub warnings: Vec<(Warning, String)>,
-    /// Files that the isolation leaves out.
+    /// Files and variables that the isolation leaves out.
     pub left_out: Vec<String>,
 }
 
@@ -110,6 +116,7 @@ impl Transcript {
             Event::Result { failed: true, content, .. } => format!("failed: {}", clipped(&shown(content), 300)),
             Event::Result { content, .. } => format!("result: {}", clipped(&shown(content), 300)),
             Event::HookFailed { hook, why } => format!("hook failed: {hook}: {why}"),
+            Event::Stranger { what, why } => format!("not of this run: {what}: {why}"),
             Event::Notice { text, .. } | Event::Unauthorized { text } => {
                 format!("notice: {}", clipped(&shown(text), 300))
             }
@@ -117,6 +124,7 @@ impl Transcript {
             | Event::ModelCall { .. }
             | Event::Estimate { .. }
             | Event::Output { .. }
+            | Event::HookAnswered { .. }
             | Event::RateLimit { .. }
             | Event::Opaque { .. } => return,
         };

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Launch, Order, vendor_folder};
+use super::{Launch, Order, home};
 use crate::decide::admits;
 use crate::frame::Operation;
 use crate::host::words;
@@ -20,24 +20,17 @@ const OFFERED: [(Operation, &[&str]); 10] = [
     (Operation::FileRead, &["Read"]),
     (Operation::FileWrite, &["Write"]),
     (Operation::Search, &["Grep"]),
-    (Operation::Shell, &["Bash", "Monitor", "TaskStop"]),
+    // no Monitor: no switch keeps it from going on in the background
+    (Operation::Shell, &["Bash", "TaskStop"]),
     (Operation::SkillLoad, &["Skill"]),
     (Operation::SubagentSpawn, &["Agent", "SendMessage"]),
     (Operation::TaskTodo, &["TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"]),
     (Operation::WebRead, &["WebFetch", "WebSearch"]),
 ];
 
-/// Variables that take hooks off, or make this session a part of another.
-const KEPT_OUT: [&str; 8] = [
-    "CLAUDE_CODE_SIMPLE",
-    "CLAUDE_CODE_SAFE_MODE",
-    "CLAUDECODE",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_MESSAGING_SOCKET",
-    "CLAUDE_CODE_MESSAGING_TOKEN",
-    "CLAUDE_CODE_SESSION_ID",
-];
+/// Variables that are set whatever the caller has them at: what a turn leaves running in the background, or puts off
+/// until later, would go on when the turn has ended and no frame is in force.
+const SET: [(&str, &str); 2] = [("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"), ("CLAUDE_CODE_DISABLE_CRON", "1")];
 
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"];
 const MORE: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -68,8 +61,9 @@ pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result
     arguments.push("--strict-mcp-config".into());
     arguments.extend(order.options.iter().cloned());
     launch.arguments = arguments.into_iter().map(Into::into).collect();
-    launch.removed.extend(KEPT_OUT.iter().map(Into::into));
-    launch.home = vendor_folder("CLAUDE_CONFIG_DIR", ".claude");
+    launch.set.extend(SET.map(|(name, value)| (name.into(), value.into())));
+    launch.dropped.retain(|name| SET.iter().all(|(set, _)| name != set));
+    launch.home = home(order.kind, &order.cwd);
     if order.hermetic {
         let folder = room.folder("home/.claude").map_err(words)?;
         let name = ".credentials.json";

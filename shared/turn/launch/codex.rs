@@ -2,29 +2,41 @@
 //! `-c`, which outlasts every change of a file; no user configuration, so that no other server,
 //! hook or trusted project comes with it.
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use super::{Launch, Order, vendor_folder};
+use super::{Credentials, Launch, Order, home};
 use crate::decide::admits;
 use crate::frame::Operation;
 use crate::host::words;
+use crate::setup::claude::text_of;
+use crate::setup::codex::parse;
+use crate::setup::tree::Node;
 use crate::turn::PrivateRoom;
 use crate::vendor::codex;
+
+/// The setting that takes the provider's own search out of the offer.
+pub const NO_SEARCH: &str = "web_search=\"disabled\"";
 
 const KEYS: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"];
 
 pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
     let mut arguments: Vec<String> =
-        ["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"].map(String::from).to_vec();
-    arguments.extend(["-s".into(), sandbox(order).into()]);
+        ["exec", "--json", "--skip-git-repo-check", "--ignore-user-config", "--ignore-rules"]
+            .map(String::from)
+            .to_vec();
+    let sandbox = sandbox(order);
+    arguments.extend(["-s".into(), sandbox.into()]);
     let mut settings = codex::session(&order.registration());
     // it runs at the provider, where no hook sees it
     if !admitted(order, &Operation::WebRead) {
-        settings.push("web_search=\"disabled\"".into());
+        settings.push(NO_SEARCH.into());
     }
     settings.push("check_for_update_on_startup=false".into());
     settings.extend(servers(order)?);
-    arguments.extend(settings.into_iter().flat_map(|setting| ["-c".into(), setting]));
+    arguments.extend(settings.iter().flat_map(|setting| ["-c".into(), setting.clone()]));
+    (launch.settings, launch.sandbox) = (settings, Some(sandbox.into()));
     if let Some(model) = &order.model {
         arguments.extend(["-m".into(), model.clone()]);
     }
@@ -37,14 +49,34 @@ pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result
     // a zsh reads this folder before every hook, and one line in it can end the hook with 0
     let empty = room.folder("zdotdir").map_err(words)?;
     launch.set.push(("ZDOTDIR".into(), empty.into()));
-    launch.home = vendor_folder("CODEX_HOME", ".codex");
+    launch.home = home(order.kind, &order.cwd);
     if order.hermetic {
         let folder = room.folder("home/.codex").map_err(words)?;
+        in_a_keyring(order, &launch.home)?;
         order.carry(launch, (launch.home.join("auth.json"), folder.join("auth.json")), &KEYS, &[])?;
         launch.set.push(("CODEX_HOME".into(), folder.clone().into()));
         launch.home = folder;
     }
     Ok(())
+}
+
+/// A login that Codex keeps in a keyring is kept there by the folder it is for, so no other folder has it.
+fn in_a_keyring(order: &Order, home: &Path) -> Result<(), String> {
+    let file = home.join("config.toml");
+    let text = match order.credentials {
+        Credentials::Inherit if !home.join("auth.json").is_file() => text_of(&file).and_then(Result::ok),
+        _ => None,
+    };
+    let config = text.and_then(|text| parse(&text).ok());
+    let store = config.as_ref().and_then(|config| config.root.get("cli_auth_credentials_store")).and_then(Node::text);
+    match store.filter(|store| *store != "file") {
+        None => Ok(()),
+        Some(store) => Err(format!(
+            "{}: cli_auth_credentials_store is {store:?}, and there is no auth.json: a login in a keyring does not go along \
+             into a scratch home; say --credentials api-key or none, or keep the login in a file",
+            file.display()
+        )),
+    }
 }
 
 fn admitted(order: &Order, operation: &Operation) -> bool {

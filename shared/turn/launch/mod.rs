@@ -3,15 +3,20 @@
 
 mod claude;
 mod codex;
+mod environment;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use self::environment::{Fate, fate};
 use super::{Kind, PrivateRoom};
 use crate::decide::Policy;
 use crate::host::words;
 use crate::seal::VerifiedFrame;
 use crate::vendor::Registration;
+
+pub use codex::NO_SEARCH;
 
 /// What is to be launched.
 #[derive(Debug, Clone)]
@@ -92,6 +97,8 @@ pub struct Launch {
     pub clear: bool,
     /// Variables that are taken out.
     pub removed: Vec<OsString>,
+    /// Those of them that somebody may have set on purpose.
+    pub dropped: Vec<String>,
     /// Variables that are set.
     pub set: Vec<(OsString, OsString)>,
     /// The folder it starts in.
@@ -101,6 +108,26 @@ pub struct Launch {
     pub prompt: String,
     /// The folder in which the vendor keeps its records.
     pub home: PathBuf,
+    /// Codex's settings that the run itself gives, by `-c`.
+    pub settings: Vec<String>,
+    /// Codex's sandbox.
+    pub sandbox: Option<String>,
+}
+
+impl Launch {
+    /// The program in its environment and its folder, without arguments yet.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.cwd);
+        if self.clear {
+            command.env_clear();
+        }
+        for name in &self.removed {
+            command.env_remove(name);
+        }
+        command.envs(self.set.iter().map(|(name, value)| (name, value)));
+        command
+    }
 }
 
 /// What goes along into a cleared environment, besides credentials: how to find programs, how to
@@ -139,16 +166,14 @@ pub fn launch(order: &Order, room: &PrivateRoom) -> Result<Launch, String> {
         prompt: order.prompt.clone(),
         ..Launch::default()
     };
-    // the entries carry every setting; a variable that says otherwise would be a mistake
-    launch.removed = std::env::vars_os()
-        .map(|(name, _)| name)
-        .filter(|name| name.to_str().is_some_and(|name| name.starts_with("MH_")))
-        .collect();
-    if order.hermetic {
-        let names = STATED.iter().map(OsString::from).chain(order.carried.iter().cloned());
-        launch.set.extend(names.filter_map(|name| std::env::var_os(&name).map(|value| (name, value))));
-        let home = room.folder("home").map_err(words)?;
-        launch.set.push(("HOME".into(), home.into()));
+    match order.hermetic {
+        true => {
+            let names = STATED.iter().map(OsString::from).chain(order.carried.iter().cloned());
+            launch.set.extend(names.filter_map(|name| std::env::var_os(&name).map(|value| (name, value))));
+            let home = room.folder("home").map_err(words)?;
+            launch.set.push(("HOME".into(), home.into()));
+        }
+        false => (launch.removed, launch.dropped) = left_out(order.kind),
     }
     match order.kind {
         Kind::Claude => claude::prepare(order, room, &mut launch)?,
@@ -157,16 +182,26 @@ pub fn launch(order: &Order, room: &PrivateRoom) -> Result<Launch, String> {
     Ok(launch)
 }
 
+/// Which of the caller's variables go along where the environment is not cleared.
+const VARIABLES: &str = "the vendor's own by a list, none that a shell, the loader or a runtime obeys, all others";
+
 /// What a launch does to cut the turn off from what lies around: which part, and by what.
 pub fn imposed(kind: Kind, framed: bool, hermetic: bool) -> Vec<(&'static str, &'static str)> {
     let mut all = match kind {
         Kind::Claude => vec![
             ("settings", "--setting-sources ''"),
+            ("variables", VARIABLES),
+            (
+                "background",
+                "no background task, no timer: CLAUDE_CODE_DISABLE_BACKGROUND_TASKS, CLAUDE_CODE_DISABLE_CRON",
+            ),
             ("mcp servers", "--strict-mcp-config"),
             ("hooks", "the run's own, by --settings"),
         ],
         Kind::Codex => vec![
             ("settings", "--ignore-user-config"),
+            ("variables", VARIABLES),
+            ("command rules", "--ignore-rules"),
             ("hooks", "the run's own, by -c, with their trust"),
             ("login shell", "ZDOTDIR is an empty folder"),
             ("sandbox", "-s: as told, else workspace-write where the frame admits writing or a shell, else read-only"),
@@ -184,7 +219,10 @@ pub fn imposed(kind: Kind, framed: bool, hermetic: bool) -> Vec<(&'static str, &
 /// What it cannot do, and why.
 pub fn unavailable(kind: Kind) -> Vec<(&'static str, &'static str)> {
     match kind {
-        Kind::Claude => vec![("sandbox", "none is put around the vendor; an admitted shell does what its user can")],
+        Kind::Claude => vec![
+            ("sandbox", "none is put around the vendor; an admitted shell does what its user can"),
+            ("Monitor", "it is not offered: no switch keeps it from going on when the turn has ended"),
+        ],
         Kind::Codex => {
             vec![("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted")]
         }
@@ -200,7 +238,7 @@ impl Order {
     }
 
     /// The hook's command line.
-    fn registration(&self) -> Registration {
+    pub fn registration(&self) -> Registration {
         let mut arguments: Vec<String> = Vec::new();
         if let Some((path, frame)) = &self.frame {
             arguments.extend(["--frame".into(), path.clone(), "--digest".into(), frame.digest().to_string()]);
@@ -217,7 +255,8 @@ impl Order {
         Registration { program: self.hook.clone(), arguments, patience }
     }
 
-    /// Copy the vendor's file of credentials into a scratch folder, and its variables.
+    /// Link the vendor's file of credentials into a scratch folder, and take its variables along. A copy would be spent
+    /// alone: the vendor renews a login by its file, and what it was given for the old one would be gone with the run.
     fn carry(&self, launch: &mut Launch, file: (PathBuf, PathBuf), keys: &[&str], more: &[&str]) -> Result<(), String> {
         let names: Vec<&str> = match self.credentials {
             Credentials::Inherit => keys.iter().chain(more).copied().collect(),
@@ -227,15 +266,56 @@ impl Order {
         launch.set.extend(names.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?))));
         let (from, to) = file;
         if self.credentials == Credentials::Inherit && from.is_file() {
-            fs_err::copy(from, to).map_err(words)?;
+            let from = std::path::absolute(&from).map_err(words)?;
+            fs_err::os::unix::fs::symlink(from, to).map_err(words)?;
         }
         Ok(())
     }
 }
 
-/// The vendor's folder that a variable names, or this one in the user's home.
-fn vendor_folder(variable: &str, name: &str) -> PathBuf {
+/// The vendor's own folder for a session that starts in `cwd`: the one that a variable names, else that in the user's
+/// home.
+pub fn home(kind: Kind, cwd: &Path) -> PathBuf {
+    let (variable, name) = match kind {
+        Kind::Claude => ("CLAUDE_CONFIG_DIR", ".claude"),
+        Kind::Codex => ("CODEX_HOME", ".codex"),
+    };
     let told = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    told.or_else(|| home.map(|home| home.join(name))).unwrap_or_else(|| Path::new("/").join(name))
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(name));
+    // a relative one is the vendor's to read, in the folder that it starts in
+    cwd.join(told.or(home).unwrap_or_else(|| Path::new("/").join(name)))
+}
+
+/// The variables of this process that a vendor is not started with, and those of them that somebody may have set on
+/// purpose.
+pub fn left_out(kind: Kind) -> (Vec<OsString>, Vec<String>) {
+    let (mut removed, mut dropped) = (Vec::new(), Vec::new());
+    for (name, _) in std::env::vars_os() {
+        let shown = name.to_string_lossy().into_owned();
+        match fate(kind, &shown) {
+            Fate::Passes => continue,
+            Fate::Mark => {}
+            Fate::Dropped(_) => dropped.push(shown),
+        }
+        removed.push(name);
+    }
+    dropped.sort();
+    (removed, dropped)
+}
+
+/// Hold the variables that are to go along into a cleared environment to the rule that holds for all.
+///
+/// # Errors
+/// The first that never passes.
+pub fn carried(kind: Kind, names: &[OsString]) -> Result<(), String> {
+    let refused = |name: &OsString| {
+        let shown = name.to_string_lossy().into_owned();
+        let why = match fate(kind, &shown) {
+            Fate::Passes => return None,
+            Fate::Mark => "belongs to the run itself, or to a session around it",
+            Fate::Dropped(why) => why,
+        };
+        Some(format!("SHADOWED: --env {shown}: it {why}; leave it out"))
+    };
+    names.iter().find_map(refused).map_or(Ok(()), Err)
 }

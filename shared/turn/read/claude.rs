@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{count, facts, list, owned, text};
-use crate::turn::{Event, Figures, Warning};
+use crate::turn::{Event, Figures, Warning, Witness};
+use crate::vendor::claude::EVENTS;
 
 /// How the result of a call begins that failed before it came to a hook or to running.
 const NEVER_RAN: &str = "<tool_use_error>";
@@ -14,18 +15,24 @@ const NEVER_RAN: &str = "<tool_use_error>";
 #[derive(Debug, Default)]
 pub struct Claude {
     requests: HashSet<String>,
+    /// The hooks at work at an event that comes once at a time, by the names the vendor gives them.
+    at_work: Vec<String>,
 }
+
+/// Events that come one at a time: two hooks at work at one of them are two that were registered for it.
+const ONCE: [&str; 2] = ["SessionStart", "UserPromptSubmit"];
 
 impl Claude {
     pub fn record(&mut self, record: &Value) -> Vec<Event> {
         let kind = (text(record, "/type").unwrap_or_default(), text(record, "/subtype").unwrap_or_default());
         match kind {
             ("system", "init") => {
-                vec![Event::Started {
+                let started = Event::Started {
                     session: owned(record, "/session_id"),
                     model: owned(record, "/model"),
                     facts: facts(record, &STARTED),
-                }]
+                };
+                std::iter::once(started).chain(list(record, "/plugins").iter().filter_map(plugin)).collect()
             }
             // a hook that started and gave no verdict: missing, killed, late, or no valid answer
             ("system", "informational") if text(record, "/tag") == Some("hook_no_verdict") => vec![Event::HookFailed {
@@ -33,14 +40,26 @@ impl Claude {
                 why: text(record, "/content").unwrap_or("it gave no verdict").into(),
             }],
             // what came of it is told in its response; some start before the session is told of
-            ("system", "hook_started") => Vec::new(),
+            ("system", "hook_started") => self.hook_started(record).into_iter().collect(),
             ("system", "thinking_tokens") => count(record, "/estimated_tokens")
                 .map(|tokens| Event::Estimate { tokens, delta: count(record, "/estimated_tokens_delta") })
                 .into_iter()
                 .collect(),
-            ("system", "hook_response") => hook(record).into_iter().collect(),
+            ("system", "hook_response") => {
+                let name = text(record, "/hook_name").unwrap_or_default();
+                if let Some(place) = self.at_work.iter().position(|working| working == name) {
+                    self.at_work.remove(place);
+                }
+                let answered = event_of(record).filter(|event| EVENTS.contains(event));
+                let answered = answered.map(|event| Event::HookAnswered { event: event.into() });
+                hook(record).into_iter().chain(answered).collect()
+            }
             ("assistant", _) => self.assistant(record),
-            ("user", _) => list(record, "/message/content").iter().filter_map(|block| result(record, block)).collect(),
+            ("user", _) => list(record, "/message/content").iter().flat_map(|block| result(record, block)).collect(),
+            // a turn that no prompt asked for, of something that ran in the background: none of this run's
+            ("result", subtype) if record.pointer("/origin/kind").is_some() => {
+                vec![Event::Opaque { kind: "result".into(), subtype: Some(subtype.into()) }]
+            }
             ("result", subtype) => vec![ended(record, subtype)],
             // the vendor tries again for minutes, whatever the fault: a refused key too
             ("system", "api_retry") if count(record, "/error_status") == Some(401) => {
@@ -53,6 +72,23 @@ impl Claude {
                 subtype: Some(subtype.to_string()).filter(|subtype| !subtype.is_empty()),
             }],
         }
+    }
+
+    /// A hook that starts, where it is none of ours: at an event that ours are not registered for, or beside ours.
+    fn hook_started(&mut self, record: &Value) -> Option<Event> {
+        let event = event_of(record)?;
+        let name = text(record, "/hook_name").unwrap_or(event);
+        if !EVENTS.contains(&event) {
+            let why = "a hook ran at it that is none of this run's";
+            return Some(Event::Stranger { what: name.into(), why: why.into() });
+        }
+        if !ONCE.contains(&event) {
+            return None;
+        }
+        let beside = self.at_work.iter().any(|working| working == name);
+        self.at_work.push(name.into());
+        let why = "a hook ran at it beside this run's own";
+        beside.then(|| Event::Stranger { what: name.into(), why: why.into() })
     }
 
     fn assistant(&mut self, record: &Value) -> Vec<Event> {
@@ -149,6 +185,54 @@ fn retry(record: &Value) -> String {
     )
 }
 
+/// The event that a record of a hook is about.
+fn event_of(record: &Value) -> Option<&str> {
+    let named = || text(record, "/hook_name")?.split(':').next();
+    text(record, "/hook_event").or_else(named)
+}
+
+/// A plugin that the session has loaded and the vendor has not brought along: it may hold hooks and commands of its own.
+fn plugin(plugin: &Value) -> Option<Event> {
+    const BUILT_IN: &str = "builtin";
+    let name = plugin.as_str().or_else(|| text(plugin, "/name")).unwrap_or("a plugin");
+    let why = "the session loaded this plugin, which the run did not give it";
+    (text(plugin, "/path") != Some(BUILT_IN))
+        .then(|| Event::Stranger { what: format!("plugin {name}"), why: why.into() })
+}
+
+/// What the vendor says of a call besides its result.
+#[derive(Default)]
+struct Meta {
+    witness: Option<Witness>,
+    /// Whether it says that the call was turned down, and that nothing of it ran.
+    turned_down: bool,
+    /// Whether it says that somebody else's plugin took part.
+    plugin: bool,
+}
+
+/// The entry of `tool_result_meta` for a call (2.1.332; older releases have none): how its permission was settled, by
+/// whom, and, beside a `reject`, why nothing ran. A `reject` without that is of a call which had begun.
+fn meta(record: &Value, id: &str) -> Meta {
+    let Some(meta) = list(record, "/tool_result_meta").iter().find(|meta| text(meta, "/id") == Some(id)) else {
+        return Meta::default();
+    };
+    let hook = text(meta, "/permission_decision/source") == Some("hook");
+    let witness = match (text(meta, "/permission_decision/decision"), hook) {
+        (Some("accept"), true) => Some(Witness::HookLet),
+        (Some("accept"), false) => Some(Witness::OtherLet),
+        (Some("reject"), true) => Some(Witness::HookStopped),
+        (Some("reject"), false) => Some(Witness::OtherStopped),
+        _ => None,
+    };
+    let stopped = matches!(witness, Some(Witness::HookStopped | Witness::OtherStopped));
+    let set = |at| meta.pointer(at).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
+    Meta {
+        witness,
+        turned_down: stopped && set("/non_execution_kind"),
+        plugin: set("/rewritten_by_plugin") || set("/permission_decision/plugin_approval"),
+    }
+}
+
 /// A hook's end, as the vendor saw it: 0 and 2 are the two that ours has.
 fn hook(record: &Value) -> Option<Event> {
     let code = record.pointer("/exit_code").and_then(Value::as_i64);
@@ -163,23 +247,29 @@ fn hook(record: &Value) -> Option<Event> {
     })
 }
 
-fn result(record: &Value, block: &Value) -> Option<Event> {
+fn result(record: &Value, block: &Value) -> Vec<Event> {
     if text(block, "/type") != Some("tool_result") {
-        return None;
+        return Vec::new();
     }
+    let id = text(block, "/tool_use_id").unwrap_or_default();
+    let Meta { witness, turned_down, plugin } = meta(record, id);
     let content = match block.get("content") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => parts.iter().filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n"),
         _ => String::new(),
     };
-    Some(Event::Result {
-        call_id: text(block, "/tool_use_id").unwrap_or_default().into(),
+    let result = Event::Result {
+        call_id: id.into(),
         failed: block.get("is_error").and_then(Value::as_bool).unwrap_or(false),
-        ran: !content.starts_with(NEVER_RAN),
+        ran: !content.starts_with(NEVER_RAN) && !turned_down,
+        witness,
         content,
         exit_code: None,
         record: record.get("tool_use_result").filter(|result| !result.is_null()).cloned().map(Box::new),
-    })
+    };
+    let why = format!("it settled or rewrote the call {id}, and is none of this run's");
+    let stranger = plugin.then(|| Event::Stranger { what: "a plugin".into(), why });
+    std::iter::once(result).chain(stranger).collect()
 }
 
 fn ended(record: &Value, subtype: &str) -> Event {

@@ -126,6 +126,7 @@ fn result(record: &Value) -> Option<Event> {
         failed,
         content: text(item, "/aggregated_output").or(text(item, "/error/message")).unwrap_or_default().into(),
         ran: true,
+        witness: None,
         exit_code: item.get("exit_code").and_then(Value::as_i64),
         record: None,
     })

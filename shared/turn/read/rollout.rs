@@ -175,7 +175,7 @@ fn output(record: &Value) -> String {
 /// The same of one that a hook blocked.
 fn denied(record: &Value) -> Option<Event> {
     let (call_id, failed, ran) = (owned(record, "/payload/call_id")?, true, false);
-    Some(Event::Result { call_id, failed, content: output(record), ran, exit_code: None, record: None })
+    Some(Event::Result { call_id, failed, content: output(record), ran, witness: None, exit_code: None, record: None })
 }
 
 /// Whether it is the output of a script of several calls, each with an id of its own.
@@ -213,6 +213,7 @@ fn result(record: &Value) -> Option<Event> {
         failed: status.is_some_and(|status| status != "completed"),
         content,
         ran: !matches!(status, Some("declined" | "blocked")),
+        witness: None,
         exit_code: item.get("exit_code").and_then(Value::as_i64),
         record: Some(Box::new(item.clone())),
     })

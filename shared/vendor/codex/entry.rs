@@ -22,6 +22,9 @@ pub const EVENTS: [(&str, &str); 5] = [
 /// since what is typed into one is seen by no hook.
 pub const FEATURES: [(&str, bool); 2] = [("hooks", true), ("unified_exec_tty", false)];
 
+/// By what name the vendor calls the file in which settings of the command line would stand.
+pub const SESSION: &str = "/<session-flags>/config.toml";
+
 /// Seconds that the vendor gives an entry of a file, above those that `timeout` gives the hook,
 /// above the hook's own deadline: when the vendor's run out, the call runs.
 const TIMEOUT: u32 = Registration::PATIENCE + 10;
@@ -163,8 +166,9 @@ pub fn session(line: &Registration) -> Vec<String> {
             "hooks.{event}=[{{hooks=[{{type=\"command\",timeout={timeout},{limit}command={}}}]}}]",
             basic(&command)
         ));
-        let key = basic(&trust_key("/<session-flags>/config.toml", trusted, 0, 0));
-        state.push(format!("{key}={{trusted_hash=\"{}\"}}", hash(trusted, &command, timeout)));
+        let key = basic(&trust_key(SESSION, trusted, 0, 0));
+        // a word of the user's own configuration about this key would hold where ours has none
+        state.push(format!("{key}={{trusted_hash=\"{}\",enabled=true}}", hash(trusted, &command, timeout)));
     }
     values.push(format!("hooks.state={{{}}}", state.join(",")));
     values

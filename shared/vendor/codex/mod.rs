@@ -7,7 +7,8 @@ mod patch;
 mod table;
 
 pub use entry::{
-    EVENTS, FEATURES, Parts, basic, command, config, group, managed, parts, session, trust, trust_key, trusted_hash,
+    EVENTS, FEATURES, Parts, SESSION, basic, command, config, group, managed, parts, session, trust, trust_key,
+    trusted_hash,
 };
 
 use std::path::{Path, PathBuf};

@@ -86,6 +86,12 @@ impl<'a> Run<'a> {
         self.program
     }
 
+    /// The same with another program in the vendor's place.
+    pub fn with_program(mut self, program: &'a Path) -> Run<'a> {
+        self.program = program;
+        self
+    }
+
     /// Seals the frame and puts in the usual entry: pinned, policy `frame`.
     pub fn frame(self, spec: &Spec) -> Result<Run<'a>, String> {
         let frame = spec.seal(self.scratch, "frame.json")?;
@@ -371,7 +377,15 @@ impl<'a> Run<'a> {
         }
         let stub = Stub::start(self.script, scratch.logs.clone())
             .map_err(|error| format!("could not start the stub of the model's service: {error}"))?;
-        let mut command = scratch.command(scratch.program("mh-run"));
+        let own = scratch.program("mh-run");
+        let mut command = match self.managed {
+            Some(text) => {
+                std::fs::write(scratch.logs.join("managed.json"), text)
+                    .map_err(|error| format!("could not write the managed settings: {error}"))?;
+                with_own_etc(scratch, &own)?
+            }
+            None => scratch.command(own),
+        };
         command.args(["claude", "-p", &self.prompt, "--program"]).arg(self.program);
         command.arg("--frame").arg(&frame.path).args(flags).current_dir(&self.folder);
         surroundings(&mut command, scratch, &stub);

@@ -11,10 +11,10 @@ use super::drive::{Outcome, Run};
 use crate::frame::Spec;
 
 /// The last words of the stub.
-const ANSWER: &str = "That is all.\n";
+pub const ANSWER: &str = "That is all.\n";
 
 /// Fails with the first line that does not hold.
-fn hold<const N: usize>(checks: [(bool, &str); N], outcome: &Outcome) -> Result<(), String> {
+pub fn hold<const N: usize>(checks: [(bool, &str); N], outcome: &Outcome) -> Result<(), String> {
     let told = || format!("stdout {:?}, stderr {:?}; {}", outcome.ended.stdout, outcome.ended.stderr, outcome.detail());
     match checks.iter().find(|(holds, _)| !holds) {
         Some((_, what)) => Err(format!("does not hold: {what}; {}", told())),
@@ -22,7 +22,7 @@ fn hold<const N: usize>(checks: [(bool, &str); N], outcome: &Outcome) -> Result<
     }
 }
 
-fn result(outcome: &Outcome) -> Value {
+pub fn result(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.ended.stdout).unwrap_or_default()
 }
 

@@ -12,7 +12,7 @@ use super::drive::Launch;
 use crate::case::Want;
 use crate::frame::Spec;
 
-fn possible() -> bool {
+pub fn possible() -> bool {
     let mut command = Command::new("unshare");
     command.args(["-m", "true"]).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

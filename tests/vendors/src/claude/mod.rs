@@ -2,6 +2,7 @@
 
 mod agents;
 mod around;
+mod around_run;
 mod audit;
 mod control;
 mod decider;
@@ -94,6 +95,7 @@ pub fn cases(program: &Path) -> Vec<Case> {
     audit::add(&mut cases);
     around::add(&mut cases);
     governed::add(&mut cases);
+    around_run::add(&mut cases);
     managed::add(&mut cases);
     setup::add(&mut cases);
     live::add(&mut cases);

@@ -26,18 +26,18 @@ fn turn(
     Session::new(codex, scratch, mode, Script::calls(mode, calls)).governed(&frame, flags)
 }
 
-fn told(outcome: &Outcome) -> String {
+pub fn told(outcome: &Outcome) -> String {
     format!("stdout {:?}, stderr {:?}; {}", outcome.ended.stdout, outcome.ended.stderr, outcome.told())
 }
 
-fn result(outcome: &Outcome) -> Value {
+pub fn result(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.ended.stdout).unwrap_or_default()
 }
 
-const JSON: [&str; 2] = ["--output-format", "json"];
+pub const JSON: [&str; 2] = ["--output-format", "json"];
 
 /// No sandbox of the vendor's: not every machine that runs the suite can give one.
-const OPEN: [&str; 2] = ["--sandbox", "danger-full-access"];
+pub const OPEN: [&str; 2] = ["--sandbox", "danger-full-access"];
 
 pub fn list(list: &mut List) {
     for mode in Mode::BOTH {

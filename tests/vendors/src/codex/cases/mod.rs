@@ -3,6 +3,7 @@
 pub mod agents;
 mod answers;
 mod around;
+mod around_run;
 mod decider;
 mod doctor;
 mod faults;
@@ -71,6 +72,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     run::list(&mut list);
     terminals::list(&mut list);
     governed::list(&mut list);
+    around_run::list(&mut list);
     list.cases
 }
 
