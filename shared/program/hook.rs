@@ -15,8 +15,8 @@ use crate::frame::{Operation, shown};
 use crate::host::{self, Decider, Exit, Folders, Input, Record, Setup};
 use crate::seal::{self, VerifiedFrame};
 use crate::vendor::{
-    self, Environment, Event, LONGEST, MOST_BYTES, MOST_PATHS, Payload, Place, Protected, RawAsks, RawNeed, Vendor,
-    Verdict, Wire,
+    self, Environment, Event, LONGEST, MOST_BYTES, MOST_PATHS, PathKind, Payload, Place, Protected, RawAsks, RawNeed,
+    RawPath, Vendor, Verdict, Wire,
 };
 
 /// What is left for the answer when the deadline has passed: the entries' own limit lies above it.
@@ -332,6 +332,18 @@ pub(super) fn finish<V: Vendor>(
     if let Some(why) = too_much(payload, &needs) {
         return asks(Asks::Nothing(why));
     }
+    let any = |path: &RawPath| path.kind == PathKind::Any;
+    if !frame.frame().scope.is_empty()
+        && let Some(path) = needs.iter().filter_map(|need| need.path.as_ref()).find(|path| any(path))
+    {
+        return asks(Asks::Nothing(format!(
+            "has {} in it, by which the vendor reads files by itself, and it cannot be told which: the path rules of this \
+             step cannot judge it; write it without, and read the file by a call of its own",
+            clipped(&shown(&path.written), 150)
+        )));
+    }
+    let told = |need: RawNeed| RawNeed { path: need.path.filter(|path| !any(path)), ..need };
+    let needs: Vec<RawNeed> = needs.into_iter().map(told).collect();
     let paths = || needs.iter().filter_map(|need| need.path.as_ref());
     if let Some(why) = paths().find_map(|path| host::unclear(&path.written, payload.cwd.as_deref())) {
         return asks(Asks::Nothing(why));

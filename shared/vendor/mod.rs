@@ -274,6 +274,8 @@ pub enum PathKind {
     Entry,
     /// It is about what lies below.
     Folder,
+    /// It is about files that cannot be told, wherever they are: no path rule can judge it.
+    Any,
 }
 
 /// A hook's command line, as an entry has it.

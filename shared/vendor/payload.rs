@@ -54,14 +54,15 @@ pub struct Input<'a> {
 }
 
 /// The members of an input that some tool's judgement depends on.
-const ASKED: [&str; 8] = ["file_path", "notebook_path", "path", "pattern", "command", "server", "ws", "isolation"];
+const ASKED: [&str; 11] =
+    ["file_path", "notebook_path", "path", "pattern", "command", "server", "ws", "isolation", "args", "items", "type"];
 
-impl Input<'_> {
+impl<'a> Input<'a> {
     /// Read an input that stands alone, as an embedder gives one.
     ///
     /// # Errors
     /// It is not one JSON value.
-    pub fn read(raw: &str) -> Result<Input<'_>, Fault> {
+    pub fn read(raw: &'a str) -> Result<Input<'a>, Fault> {
         let mut input = Input::default();
         let mut reader = Reader::new(raw.as_bytes())?;
         input.fill(&mut reader)?;
@@ -89,6 +90,11 @@ impl Input<'_> {
         self.members.iter().any(|(member, _)| *member == name)
     }
 
+    /// Whether the member is `null`.
+    pub fn is_null(&self, name: &str) -> bool {
+        self.members.iter().any(|(member, raw)| *member == name && *raw == "null")
+    }
+
     /// The lines of the member, if it is a string, one after another: what one adds or removes in a
     /// patch is most of a payload, and not worth a copy. Of a line that begins with a character of
     /// `short`, there is no more than that.
@@ -109,6 +115,20 @@ impl Input<'_> {
             }
             Some(line)
         }))
+    }
+
+    /// The elements of the member, if it is a list.
+    pub fn list(&self, name: &str) -> Option<Vec<Input<'a>>> {
+        let (_, raw) = self.members.iter().find(|(member, _)| *member == name)?;
+        let mut reader = Reader::new(raw.as_bytes()).ok()?;
+        reader.enter_array().ok()?;
+        let mut all = Vec::new();
+        while reader.next_item().ok()? {
+            let mut element = Input::default();
+            element.fill(&mut reader).ok()?;
+            all.push(element);
+        }
+        Some(all)
     }
 
     /// The member, if it is a string.

@@ -87,6 +87,39 @@ const SHELL_FILES: &[&str] = &[
     ".zlogin.zwc",
 ];
 
+/// What git takes commands from: its settings, and what leads it to others. Codex 0.171.0 asks `git status` at its start
+/// with hooks and `core.fsmonitor` switched off, and a filter's command runs, as a missing object's remote does (both
+/// measured). Claude Code 2.1.332 switches those off too (measured).
+const GIT: &[&[&str]] = &[
+    &[".git"],
+    &[".git", "config*"],
+    &[".git", "commondir"],
+    &[".git", "worktrees", "**"],
+    &[".git", "modules", "**"],
+    &[".gitconfig"],
+    &[".config", "git", "config"],
+];
+
+/// Programs that vendors start by name at their start, and as they make their first shell ready (both traced).
+const NAMED: &[&str] = &[
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "busybox",
+    "timeout",
+    "claude",
+    "codex",
+    "node",
+    "git",
+    "awk",
+    "cat",
+    "getconf",
+    "id",
+    "lsb_release",
+    "sed",
+];
+
 /// What an entry's line needs to run, what the shells obey that vendors start, and the vendors' own
 /// programs.
 fn starting(environment: Environment<'_>) -> Vec<Protected> {
@@ -106,13 +139,19 @@ fn starting(environment: Environment<'_>) -> Vec<Protected> {
     let what = "a start-up file of a shell that vendors start by themselves";
     let names = &["bash.bashrc", "profile", "zshrc*", "zprofile*", "zlogin*"];
     all.push(Protected::starts(Place::Among { names, folders: etc, below: false }, what));
+    let etc = vec!["/etc/profile.d".into()];
+    all.push(Protected::starts(Place::Among { names: &["*.sh"], folders: etc, below: false }, what));
     all.push(Protected::starts(Place::Among { names: SHELL_FILES, folders: homes, below: false }, what));
     let mut path: Vec<PathBuf> =
         environment("PATH").iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute()).collect();
     path.extend(["/bin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from));
-    let names = &["sh", "bash", "dash", "zsh", "busybox", "timeout", "claude", "codex", "node"];
     let what = "a program that starts the hook, or that is started with it";
-    all.push(Protected::guard(Place::Among { names, folders: path, below: false }, what));
+    all.push(Protected::guard(Place::Among { names: NAMED, folders: path, below: false }, what));
+    let what = "what git obeys, which vendors start by themselves";
+    let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(absolute);
+    let shared = absolute("XDG_CONFIG_HOME").map(|folder| folder.join("git/config"));
+    let files = named.chain(shared).chain(["/etc/gitconfig".into()]).map(Place::File);
+    all.extend(GIT.iter().map(|names| Place::Names(names)).chain(files).map(|place| Protected::starts(place, what)));
     let what = "what every program on this system is started by";
     let folders = ["/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64"].map(PathBuf::from).into();
     all.push(Protected::guard(Place::Among { names: &["*.so", "*.so.*"], folders, below: true }, what));

@@ -1,8 +1,10 @@
 //! Which operation each tool of Claude Code carries.
 
+use crate::decide::clipped;
 use crate::frame::Operation::{
     DirList, FileEdit, FileRead, FileWrite, Search, Shell, SkillLoad, SubagentSpawn, TaskTodo, WebRead,
 };
+use crate::frame::shown;
 use crate::vendor::{LONGEST, PathKind, Payload, RawAsks, RawNeed, RawPath, Table, Tool, on_file, resources};
 
 const QUEUES: &str = "queues a prompt for later, outside this step";
@@ -33,7 +35,7 @@ pub static TABLE: Table = Table {
         Tool::carries("Bash", "shell", |_| RawAsks::operation(Shell)),
         Tool::carries("PowerShell", "shell", |_| RawAsks::operation(Shell)),
         Tool::carries("Monitor", "shell; with `ws` also web.read", monitor),
-        Tool::carries("Skill", "skill.load", |_| RawAsks::operation(SkillLoad)),
+        Tool::carries("Skill", "skill.load; with `@` in `args` also file.read and dir.list", skill),
         Tool::carries("Agent", "subagent.spawn", agent),
         Tool::carries("Task", "subagent.spawn", agent),
         Tool::carries("Workflow", "subagent.spawn", |_| RawAsks::operation(SubagentSpawn)),
@@ -132,6 +134,42 @@ fn agent(call: &Payload<'_>) -> RawAsks {
     }
 }
 
+/// Loads a skill. In what it is given, `@` and a name is a file that the vendor reads, or a folder that it lists, by itself
+/// and past every hook (measured: at the start, behind white space and behind a full stop of CJK; in a letter or a
+/// digit's place not).
+fn skill(call: &Payload<'_>) -> RawAsks {
+    let mut needs = vec![RawNeed::of(SkillLoad)];
+    match call.input.text("args") {
+        None if call.input.has("args") => {
+            return RawAsks::Nothing("has `args` that are no string, so it cannot be told what they name".into());
+        }
+        Some(args) => {
+            if let Some(mention) = mention(&args) {
+                if mention.contains(':') {
+                    return RawAsks::Nothing(format!(
+                        "has {} in its `args`, which can name a resource of a server, and no hook is asked about that: write \
+                         it without",
+                        clipped(&shown(mention), 150)
+                    ));
+                }
+                needs.extend([FileRead, DirList].map(|operation| RawNeed {
+                    path: Some(RawPath { written: mention.into(), kind: PathKind::Any }),
+                    ..RawNeed::of(operation)
+                }));
+            }
+        }
+        None => {}
+    }
+    RawAsks::Needs(needs)
+}
+
+/// From the first `@` on that may name a file, all that is left. What a skill's own text has before it cannot be told.
+fn mention(text: &str) -> Option<&str> {
+    let (at, _) =
+        text.match_indices('@').find(|(at, _)| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric()))?;
+    text.get(at..)
+}
+
 /// Runs a command in the background, or opens a web socket.
 fn monitor(call: &Payload<'_>) -> RawAsks {
     let mut needs = vec![RawNeed::of(Shell)];
@@ -172,6 +210,9 @@ mod tests {
             ("Glob", r#"{"path": "src"}"#, "dir.list Folder src"),
             ("Grep", r#"{"pattern": "/a/*", "path": "src"}"#, "search Folder src"),
             ("LS", r#"{"path": "/a"}"#, "dir.list Folder /a"),
+            ("Skill", r#"{"skill": "a", "args": "mail to a@b.org"}"#, "skill.load"),
+            ("Skill", r#"{"skill": "a", "args": "see @x/y"}"#, "skill.load, file.read Any @x/y, dir.list Any @x/y"),
+            ("Skill", r#"{"skill": "a", "args": "\u3002@x"}"#, "skill.load, file.read Any @x, dir.list Any @x"),
             ("Monitor", r#"{"command": "true"}"#, "shell"),
             ("Monitor", r#"{"ws": "wss://a"}"#, "shell, web.read"),
         ] {
@@ -179,6 +220,13 @@ mod tests {
         }
         for (tool, input, wanted) in [
             ("Glob", r#"{"pattern": "a/*/../b"}"#, "has `..` behind a wildcard, so it cannot be told where it looks"),
+            ("Skill", r#"{"args": ["@a"]}"#, "has `args` that are no string, so it cannot be told what they name"),
+            (
+                "Skill",
+                r#"{"args": "@srv:file:///a"}"#,
+                "has @srv:file:///a in its `args`, which can name a resource of a server, and no hook is asked about that: \
+                 write it without",
+            ),
             ("Grep", r#"{"path": 1}"#, "has a `path` that is no string, so it cannot be told where it looks"),
             (
                 "Read",

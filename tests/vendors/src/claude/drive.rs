@@ -232,6 +232,12 @@ impl<'a> Run<'a> {
         self.call("Read", json!({"file_path": path.as_ref()}))
     }
 
+    /// Reads a file below the project, in a turn of its own.
+    pub fn read_in(self, file: &str) -> Run<'a> {
+        let path = self.scratch.project.join(file);
+        self.read(path)
+    }
+
     /// One turn of these calls, after a while.
     pub fn step(mut self, calls: Vec<Call>, delay: Duration) -> Run<'a> {
         self.script.push(calls, delay);

@@ -18,6 +18,7 @@ mod outcome;
 mod permission;
 mod prompt;
 mod protect;
+mod round_paths;
 mod scope;
 pub mod script;
 mod setup;
@@ -89,6 +90,7 @@ pub fn cases(program: &Path) -> Vec<Case> {
     skills::add(&mut cases);
     scope::add(&mut cases);
     protect::add(&mut cases);
+    round_paths::add(&mut cases);
     faults::add(&mut cases);
     tampering::add(&mut cases);
     decider::add(&mut cases);

@@ -15,6 +15,7 @@ mod operations;
 mod permission;
 mod prompts;
 mod protected;
+mod round_paths;
 mod run;
 mod scope;
 mod tampering;
@@ -60,6 +61,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     agents::list(&mut list);
     scope::list(&mut list);
     protected::list(&mut list);
+    round_paths::list(&mut list);
     faults::list(&mut list);
     decider::list(&mut list);
     frames::list(&mut list);
