@@ -252,6 +252,12 @@ fn what_ran_was_let_run_by_the_audit_and_by_the_vendors_own_word() {
             }
         }
     }
+    // in this mode the vendor's own rules decide after the hook
+    let planned = "say '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s1\",\"permissionMode\":\"plan\"}'";
+    room.claude(&format!("{planned}; {read}; {}; answer fine", result("c1", false, "accept", "config")));
+    assert_eq!(room.run("claude", &[]).code, Some(0));
+    room.claude(&format!("{planned}; {web}; {}; answer fine", result("c1", false, "accept", "config")));
+    assert_eq!(room.json("claude", &[]).1["outcome"], "unenforced");
     // Codex's record has no such word; its rollout says what ran
     room.codex(
         "begin; hook PreToolUse apply_patch x1 '{\"command\":\"*** Add File: a\"}'; ran x1 FileChange ''; answer fine",

@@ -17,8 +17,10 @@ const fn rule(name: &'static str, what: &'static str) -> Rule {
 /// Names that are taken by [`RULES`], and do nothing of the kind.
 const HARMLESS: [&str; 2] = ["BUN_INSTALL", "BUN_INSTALL_*"];
 
-/// Measured with bash 5.2, zsh 5.9, glibc 2.41, node 22 and the runtime in Claude Code 2.1.332, or taken from their manuals.
-const RULES: [Rule; 18] = [
+/// Seen to be obeyed: `BASH_ENV`, `BASH_FUNC_*` and `SHELLOPTS` by the bash around Codex's hook, `ZDOTDIR` by a zsh there,
+/// `BUN_OPTIONS` and `BUN_INSPECT_PRELOAD` by Claude Code 2.1.332, `NODE_OPTIONS` by Codex's own start, `LD_*` by the
+/// loader. The others are from the manuals of bash, glibc, node and macOS.
+const RULES: [Rule; 16] = [
     rule("BASH_ENV", "names a file that bash runs before every command line"),
     rule("BASH_FUNC_*", "is a function that bash runs in the place of a program or of its own commands"),
     rule("BASHOPTS", "sets options of every bash"),
@@ -29,14 +31,12 @@ const RULES: [Rule; 18] = [
     rule("LD_*", "tells the loader what to load into every program, or to run none"),
     rule("DYLD_*", "tells the loader what to load into every program"),
     rule("GCONV_PATH", "names a folder of code that the C library loads to convert text"),
-    rule("GETCONF_DIR", "names a folder of programs that getconf runs"),
     rule("LOCPATH", "names the locale files, and by them the code that converts text"),
     rule("GLIBC_TUNABLES", "tunes the C library of every program"),
     rule("MALLOC_*_", "tunes or checks the memory of every program, and can end it"),
     rule("NODE_OPTIONS", "names code that node runs before its program"),
     rule("NODE_REPL_EXTERNAL_MODULE", "names code that node runs in the place of its own"),
     rule("BUN_*", "names code or options for the runtime inside Claude Code"),
-    rule("JSC_*", "sets options of the engine inside Claude Code"),
 ];
 
 /// What a program does that finds this variable, where it is one that a program obeys before it does anything else.

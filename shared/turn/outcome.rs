@@ -118,7 +118,7 @@ impl Word {
     }
 
     /// What does not fit between the audit and the vendor's record of a call.
-    fn fault(self, call: &Call, stopping: bool) -> Option<&'static str> {
+    fn fault(self, call: &Call, stopping: bool, planned: bool) -> Option<&'static str> {
         let known = call.witness.is_some();
         // a record that does not say by whose word tells of a denial by the error alone
         let ran = call.ran && (known || !self.denies || !call.failed);
@@ -129,7 +129,7 @@ impl Word {
             (Witness::HookLet, Word { grants: false, denies: false, .. }) => {
                 Some("it ran by the word of a hook that is none of this run's")
             }
-            (Witness::OtherLet, Word { grants: true, .. }) => {
+            (Witness::OtherLet, Word { grants: true, .. }) if !planned => {
                 Some("the hook allowed it, and the vendor says that it ran by another's word")
             }
             // one that is ended with the turn stops its call too
@@ -213,6 +213,9 @@ pub struct Turn {
     last_notice: Option<String>,
     denials: Vec<(String, String, serde_json::Value)>,
     terminal: Option<Terminal>,
+    /// Whether the vendor was in the mode in which a hook's leave is not enough, and its own rules decide after that
+    /// (Claude Code 2.1.332: what changes nothing then runs by the mode's word).
+    planned: bool,
     /// How many hooks the vendor says have answered before a call.
     answered: usize,
     blocked_prompt: Option<String>,
@@ -224,7 +227,8 @@ impl Turn {
     /// Add an event.
     pub fn hear(&mut self, event: Event) {
         match event {
-            Event::Started { session, model, .. } => {
+            Event::Started { session, model, facts } => {
+                self.planned |= facts.get("permission_mode").and_then(serde_json::Value::as_str) == Some("plan");
                 self.session = session.or(self.session.take());
                 self.model = model.or(self.model.take());
             }
@@ -307,10 +311,10 @@ impl Turn {
         };
         match (kind, rollout) {
             (Kind::Claude, _) => {
-                let stopping = self.is_stopping();
+                let (stopping, planned) = (self.is_stopping(), self.planned);
                 let over = self.calls.iter().filter(|call| call.over);
                 let fault = |call: &Call| {
-                    Some(missing(&call.id, &call.tool, Word::of(&call.id, judgements).fault(call, stopping)?))
+                    Some(missing(&call.id, &call.tool, Word::of(&call.id, judgements).fault(call, stopping, planned)?))
                 };
                 let faults: Vec<Unenforced> = over.filter_map(fault).collect();
                 self.unenforced.extend(faults);

@@ -92,8 +92,9 @@ fn a_command_that_cannot_be_honoured_is_refused_by_name_when_it_is_well_formed()
     for kind in ["claude", "codex"] {
         let room = Room::new();
         match kind {
-            "claude" => room.claude(ONE_CALL),
-            _ => room.codex("begin; call c1 Bash '{\"command\":\"x\"}' CommandExecution; answer fine"),
+            // a command that comes when the turn is over is heard by nobody
+            "claude" => room.claude(&ONE_CALL.replace("answer", "sleep 1; answer")),
+            _ => room.codex("begin; call c1 Bash '{\"command\":\"x\"}' CommandExecution; sleep 1; answer fine"),
         };
         let mut run = Asking::start(&room, kind, &[]);
         run.next("tool.requested");

@@ -45,6 +45,7 @@ fn unenforced(outcome: &Outcome, why: &str) -> bool {
 pub fn add(cases: &mut Cases) {
     streams(cases);
     witnesses(cases);
+    honest(cases);
     environment(cases);
     prompts(cases);
     background(cases);
@@ -154,6 +155,41 @@ fn witnesses(cases: &mut Cases) {
         let outcome = run.write(path, "x").governed(&Spec::admitting(&["file.write"]), &flags)?;
         hold([(scratch.exists("o.txt") && outcome.ended.code == Some(0), "ran, and answered")], &outcome)
     });
+}
+
+/// Calls of many tools, each admitted: an honest turn is none that is unenforced, in whichever mode it is started.
+fn honest(cases: &mut Cases) {
+    for mode in ["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions", "auto"] {
+        cases.holds(format!("round: admitted calls of every kind are no fault, permission mode {mode}"), move |run| {
+            let scratch = run.scratch;
+            let file = scratch.write("a.txt", "before")?;
+            let edit = json!({"file_path": file, "old_string": "before", "new_string": "after"});
+            let run = run
+                .read(&file)
+                .call("Edit", edit)
+                .write(scratch.project.join("b.txt"), "x")
+                .call("Glob", json!({"pattern": "*.txt"}))
+                .call("Grep", json!({"pattern": "after"}))
+                .bash("touch o.txt")
+                .bash("exit 3")
+                .read(scratch.project.join("none.txt"))
+                .call("TaskCreate", json!({"subject": "s", "description": "d", "activeForm": "a"}))
+                .call("WebFetch", json!({"url": "http://127.0.0.1:9/", "prompt": "p"}))
+                .call("Skill", json!({"skill": "simplify"}))
+                .agent("PARTONE")
+                .agent_call("PARTONE", "Bash", json!({"command": "touch p.txt"}));
+            let flags = [&JSON[..], &["--", "--permission-mode", mode]].concat();
+            let outcome = run.governed(&Spec::all(), &flags)?;
+            let came = scratch.exists("p.txt") && scratch.exists("o.txt");
+            hold(
+                [
+                    (outcome.ended.code == Some(0), "answered, and nothing of it is unenforced"),
+                    (came || mode == "plan", "the calls ran"),
+                ],
+                &outcome,
+            )
+        });
+    }
 }
 
 /// A plugin that makes a file when it is loaded, and turns a Write to another one.
