@@ -72,8 +72,9 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
 /// What the entries cannot hold against.
 const UNDONE: &str = "\
 limits: the configuration of a project that you trust can undo features.hooks = true and
-  features.unified_exec_tty = false, and a start-up file of zsh runs before the hook; what cannot be
-  undone: mh-setup codex --managed, as root, or a run that mh-run starts
+  features.unified_exec_tty = false; what it cannot undo: mh-setup codex --managed, as root, or a
+  run that mh-run starts. A start-up file of the shell (.zshenv, or what BASH_ENV names) runs
+  before the hook in any case
 ";
 
 fn remove(file: &Path) -> Result<(String, End), Stop> {

@@ -16,12 +16,13 @@ use crate::setup::place;
 use crate::setup::release::{Installed, Release, installed};
 use crate::setup::report::{Other, Report, Seen, State};
 use crate::setup::terms::{Terms, names};
+use crate::setup::tree::Node;
 use crate::vendor::codex::{Codex, PROJECTS_GATED_FROM, TRUSTS_FROM, command, parts};
 use crate::vendor::{Registration, Vendor as _, codex_lacks};
 
 /// Measured ways that a launch has, and that no file shows.
 const UNSEEN: [&str; 2] = [
-    "how codex is started: --disable hooks, and -c with these features, switch it off; -p NAME adds that profile's configuration",
+    "how codex is started: --disable hooks, and -c with these features or with hooks.state, switch it off; -p NAME adds that profile's configuration",
     "calls that no hook sees: what is typed into a running terminal, hosted web search and image generation",
 ];
 
@@ -238,6 +239,20 @@ fn losses(layers: &[Layer], guard: Role, trusted: &dyn Fn(&Layer) -> bool, repor
         _ => true,
     };
     let counting: Vec<&Layer> = layers.iter().filter(counts).collect();
+    let user = layers.iter().find(|layer| layer.role == Role::User).map(|layer| layer.file.display().to_string());
+    for layer in layers.iter().filter(|layer| layer.role == Role::Profile) {
+        // merged over the user's own (measured); of no other layer is it
+        let state = layer.root.as_ref().and_then(|root| root.find(&["hooks", "state"])).map(Node::members);
+        for member in state.unwrap_or_default() {
+            let ours = user.as_ref().is_some_and(|user| member.key.starts_with(&format!("{user}:")));
+            let off = member.node.get("enabled").and_then(Node::bool) == Some(false);
+            if ours && (off || member.node.get("trusted_hash").is_some()) {
+                let what = if off { "switches the entry there off" } else { "says what is trusted there instead" };
+                let (file, key) = (layer.file.display(), &member.key);
+                report.notes.push(format!("with -p alone: {file}: hooks.state.\"{key}\" {what}; take it out"));
+            }
+        }
+    }
     report.losses.extend(features_lost(&counting));
     for layer in layers {
         let file = layer.file.display();

@@ -354,6 +354,33 @@ fn layers(list: &mut List) {
             "an entry of ours with another line stands there as well",
         )
     });
+    list.holds(
+        "doctor: a profile that switches the entry off is named, and does so with -p alone",
+        |codex, scratch| {
+            let entry = pinned(scratch, &all_but(&["file.write", "shell"]))?;
+            let config = scratch.config.join("config.toml");
+            let off = format!("[hooks.state.\"{}:pre_tool_use:0:0\"]\nenabled = false\n", config.display());
+            place(&scratch.config.join("fast.config.toml"), &off)?;
+            let session = |mark| {
+                Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[adds(mark)]))
+                    .entry(&entry.text)
+            };
+            let stub = session(MARK).prepare()?;
+            let (live, said) = doctor_of(codex, scratch, &scratch.program("mh-setup"), &[], &[])?;
+            session(MARK).run_on(&stub)?;
+            drop(stub);
+            let without = scratch.exists(MARK);
+            session("with.txt").flag("-p").flag("fast").run()?;
+            hold(
+                [
+                    (!without && live, "without -p it holds, and the doctor says so"),
+                    (scratch.exists("with.txt"), "with -p it does not"),
+                    (said.contains("fast.config.toml: hooks.state"), "it is named"),
+                ],
+                &said,
+            )
+        },
+    );
     list.holds("doctor: without a codex on PATH nothing is called live", |codex, scratch| {
         let entry = pinned(scratch, &all_but(&["shell"]))?;
         let session = Session::new(codex, scratch, Mode::Direct, Script::default()).entry(&entry.text);
