@@ -134,8 +134,9 @@ fn partition(keys: &mut [Seen]) -> [usize; 257] {
     while next[..256] != begin[1..] {
         for value in 0..256 {
             for place in next[value]..begin[value + 1] {
-                let goes = &mut next[byte(keys[place])];
-                keys.swap(place, *goes);
+                let key = keys[place];
+                let goes = &mut next[byte(key)];
+                keys[place] = std::mem::replace(&mut keys[*goes], key);
                 *goes += 1;
             }
         }
@@ -144,23 +145,25 @@ fn partition(keys: &mut [Seen]) -> [usize; 257] {
 }
 
 /// What keys are hashed by, drawn at random when the first is: who writes a document must not be able to choose keys that
-/// collide. A key is a polynomial over the integers modulo 2^61 - 1, seven bytes a coefficient, and its hash the value at
-/// a secret point, by which two different keys of `n` bytes have the same tag for at most one point in 2^31 * 7 / `n`
-/// (Carter and Wegman 1979). A multiplication for seven bytes is what makes it quick.
+/// collide. A key is a polynomial modulo 2^61 - 1, its coefficients seven bytes each and the last one's end marked, and its
+/// hash is the value at a secret point (Carter and Wegman 1979): of all points, no more than `n` in 14 thousand millions
+/// give two different keys of `n` bytes the same tag. One multiplication for seven bytes is what makes it quick.
 struct Secret(u64);
 
 impl Secret {
     const PRIME: u64 = (1 << 61) - 1;
 
-    /// The tag of a key, escapes resolved.
-    fn tag(secret: &mut Option<Secret>, key: &[u8]) -> u32 {
+    /// The tag of the key of so many bytes, escapes resolved, with which these bytes begin.
+    #[inline(always)]
+    fn tag(secret: &mut Option<Secret>, bytes: &[u8], length: usize) -> u32 {
         let secret = secret.get_or_insert_with(|| Secret(RandomState::new().build_hasher().finish() & Self::PRIME));
-        let (mut value, mut rest) = (secret.step(0, key.len() as u64), key);
-        while let Some(word) = rest.first_chunk() {
-            value = secret.step(value, u64::from_le_bytes(*word) << 8 >> 8);
-            rest = &rest[7..];
+        // a coefficient of 1 before all others, or those of a key that begins with NUL would not count
+        let (mut value, mut rest, mut left) = (secret.0, bytes, length);
+        while let (7.., Some((_, behind))) = (left, rest.split_at_checked(7)) {
+            value = secret.step(value, word(rest, 7));
+            (rest, left) = (behind, left - 7);
         }
-        secret.step(value, rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))) as u32
+        (secret.step(value, word(rest, left) | 1 << (8 * left)) >> 29) as u32
     }
 
     /// One coefficient more.
@@ -169,6 +172,15 @@ impl Secret {
         let product = u128::from(value + coefficient) * u128::from(self.0);
         let sum = (product as u64 & Self::PRIME) + (product >> 61) as u64;
         (sum & Self::PRIME) + (sum >> 61)
+    }
+}
+
+/// So many bytes, at most seven, as one number. Whether more lie behind them is no matter.
+#[inline(always)]
+fn word(bytes: &[u8], length: usize) -> u64 {
+    match bytes.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word) & ((1 << (8 * length)) - 1),
+        None => bytes[..length].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
     }
 }
 
@@ -203,14 +215,28 @@ impl Seen {
     }
 }
 
-/// An array or object that has been entered.
-struct Level {
-    /// The bracket that ends it.
-    close: u8,
-    /// Whether its keys are hashed.
-    hashed: bool,
-    /// Its keys are those from here on.
-    first_key: usize,
+/// An array or object that has been entered: the bracket that ends it, whether its keys are hashed, and how many keys of
+/// those around it come before. One number, since one is pushed and popped at once.
+struct Level(u64);
+
+impl Level {
+    const HASHED: u64 = 1 << 8;
+
+    fn new(close: u8, first_key: usize) -> Level {
+        Level((first_key as u64) << 16 | u64::from(close))
+    }
+
+    fn close(&self) -> u8 {
+        self.0 as u8
+    }
+
+    fn hashed(&self) -> bool {
+        self.0 & Level::HASHED != 0
+    }
+
+    fn first_key(&self) -> usize {
+        (self.0 >> 16) as usize
+    }
 }
 
 /// Reads one document from front to back.
@@ -434,7 +460,7 @@ impl<'a> Reader<'a> {
             // what was entered here and goes on has the next value
             loop {
                 let object = match self.levels.last() {
-                    Some(level) if self.levels.len() > around => level.close == b'}',
+                    Some(level) if self.levels.len() > around => level.close() == b'}',
                     _ => return Ok(()),
                 };
                 if self.more()? {
@@ -469,7 +495,7 @@ impl<'a> Reader<'a> {
         }
         self.at += 1;
         self.fresh = true;
-        self.levels.push(Level { close, hashed: false, first_key: self.keys.len() });
+        self.levels.push(Level::new(close, self.keys.len()));
         Ok(())
     }
 
@@ -481,15 +507,15 @@ impl<'a> Reader<'a> {
         }
         let next = self.next();
         let Some(level) = self.levels.last() else { return Err(Fault::new(self.at, "nothing was entered")) };
-        let close = level.close;
+        let close = level.close();
         if next == close {
             self.at += 1;
             self.fresh = false;
-            if level.hashed && self.keys.len() - level.first_key > FEW_KEYS {
+            if level.hashed() && self.keys.len() - level.first_key() > FEW_KEYS {
                 self.compare_hashed();
             }
             if let Some(level) = self.levels.pop() {
-                self.keys.truncate(level.first_key);
+                self.keys.truncate(level.first_key());
             }
             return Ok(false);
         }
@@ -538,25 +564,24 @@ impl<'a> Reader<'a> {
         let Span { start, end, escaped } = self.last;
         let bytes = self.text.as_bytes();
         let Some(level) = self.levels.last_mut() else { return };
-        let first = level.first_key;
-        if !level.hashed && (escaped || self.keys.len() - first == FEW_KEYS) {
-            level.hashed = true;
+        let first = level.first_key();
+        if !level.hashed() && (escaped || self.keys.len() - first == FEW_KEYS) {
+            level.0 |= Level::HASHED;
             // none of these has escapes
             for seen in &mut self.keys[first..] {
                 let key = &bytes[seen.start()..];
-                let tag = Secret::tag(&mut self.secret, &key[..plain_run(key)]);
+                let tag = Secret::tag(&mut self.secret, key, plain_run(key));
                 *seen = Seen::new(tag, seen.start());
             }
         }
-        let hashed = level.hashed;
-        let raw = self.slice(start, end);
+        let hashed = level.hashed();
         let tag = match (hashed, escaped) {
-            (false, _) => glance(raw.as_bytes()),
-            (true, false) => Secret::tag(&mut self.secret, raw.as_bytes()),
+            (false, _) => glance(&bytes[start..end]),
+            (true, false) => Secret::tag(&mut self.secret, &bytes[start..], end - start),
             (true, true) => {
                 self.plain.clear();
-                unescape(raw, &mut self.plain);
-                let tag = Secret::tag(&mut self.secret, self.plain.as_bytes());
+                unescape(self.text.get(start..end).unwrap_or_default(), &mut self.plain);
+                let tag = Secret::tag(&mut self.secret, self.plain.as_bytes(), self.plain.len());
                 // who asks for its name has one more of it
                 self.plain.shrink_to(LARGE_KEY);
                 tag
@@ -584,7 +609,7 @@ impl<'a> Reader<'a> {
     /// is linear in their number, since tags are spread evenly.
     #[cold]
     fn compare_hashed(&mut self) {
-        let first = self.levels.last().map_or(0, |level| level.first_key);
+        let first = self.levels.last().map_or(0, |level| level.first_key());
         let mut keys = std::mem::take(&mut self.keys);
         let mut table = std::mem::take(&mut self.table);
         if keys.len() - first < PART {
@@ -769,6 +794,7 @@ fn is_beyond_doubles(number: &str, exponent: Option<usize>) -> bool {
 }
 
 /// The character of the escape with which these bytes begin, and its length.
+#[inline(always)]
 fn escape(bytes: &[u8]) -> Option<(char, usize)> {
     let c = match bytes.get(1)? {
         b'b' => '\u{8}',
@@ -779,34 +805,47 @@ fn escape(bytes: &[u8]) -> Option<(char, usize)> {
         same @ (b'"' | b'\\' | b'/') => char::from(*same),
         b'u' => {
             let first = unit(bytes)?;
-            if !(0xD800..0xE000).contains(&first) {
-                return Some((char::from_u32(first)?, 6));
-            }
-            let second = unit(bytes.get(6..).filter(|rest| rest.starts_with(b"\\u"))?)?;
-            let pair = first < 0xDC00 && (0xDC00..0xE000).contains(&second);
-            return pair
-                .then(|| char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)))?
-                .map(|c| (c, 12));
+            return match char::from_u32(first) {
+                Some(c) => Some((c, 6)),
+                None => pair(first, bytes.get(6..)?).map(|c| (c, 12)),
+            };
         }
         _ => return None,
     };
     Some((c, 2))
 }
 
-/// The code unit of an escape of six bytes.
-fn unit(escape: &[u8]) -> Option<u32> {
-    let mut unit = 0;
-    for digit in escape.get(2..6)? {
-        let value = match digit {
-            b'0'..=b'9' => digit - b'0',
-            b'a'..=b'f' => digit - b'a' + 10,
-            b'A'..=b'F' => digit - b'A' + 10,
-            _ => return None,
-        };
-        unit = unit << 4 | u32::from(value);
-    }
-    Some(unit)
+/// The character of two code units, of which the second is an escape with which these bytes begin.
+fn pair(first: u32, bytes: &[u8]) -> Option<char> {
+    let second = unit(bytes).filter(|second| bytes[1] == b'u' && (0xDC00..0xE000).contains(second))?;
+    let high = first.checked_sub(0xD800).filter(|high| bytes[0] == b'\\' && *high < 0x400)?;
+    char::from_u32(0x10000 + (high << 10) + (second - 0xDC00))
 }
+
+/// The code unit of an escape of six bytes, whose digits these are from the third on.
+#[inline(always)]
+fn unit(escape: &[u8]) -> Option<u32> {
+    let [_, _, digits @ ..] = escape.first_chunk::<6>()?;
+    let mut unit = 0;
+    for digit in digits {
+        unit = unit << 4 | HEX[usize::from(*digit)] as u32;
+    }
+    // the bits of what is no digit stay
+    (unit <= 0xFFFF).then_some(unit)
+}
+
+/// The value of each byte as a hexadecimal digit, and of what is none a number with all bits set.
+static HEX: [i8; 256] = {
+    let mut values = [-1; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = b"0123456789abcdef"[value];
+        values[digit as usize] = value as i8;
+        values[digit.to_ascii_uppercase() as usize] = value as i8;
+        value += 1;
+    }
+    values
+};
 
 /// The characters of a checked string up to its closing quote, escapes resolved one by one, so that
 /// comparing two keys needs no memory.
@@ -997,7 +1036,12 @@ mod tests {
 
     #[test]
     fn a_tag_goes_by_all_of_a_key_and_by_the_secret() {
-        let tag = |point, key: &str| Secret::tag(&mut Some(Secret(point)), key.as_bytes());
+        // with something behind it and without
+        let tag = |point, key: &str| {
+            let tag = |bytes: &str| Secret::tag(&mut Some(Secret(point)), bytes.as_bytes(), key.len());
+            assert_eq!(tag(key), tag(&format!("{key}\"0123456789")));
+            tag(key)
+        };
         let keys: Vec<String> = (0..40).flat_map(|n| ["a", "b", "\0"].map(|c| c.repeat(n))).collect();
         let mut tags: Vec<u32> = keys.iter().map(|key| tag(0x1234_5678_9abc_def, key)).collect();
         assert_eq!(tag(5, "abcdefghijk"), tag(5, "abcdefghijk"));

@@ -443,6 +443,36 @@ mod tests {
     use super::*;
     use crate::vendor::{claude::Claude, codex::Codex};
 
+    /// What is read in time may be judged too late.
+    #[test]
+    fn a_call_that_is_judged_too_late_is_denied_and_the_record_says_by_whom() {
+        let frame = seal::verify(include_bytes!("../../fixtures/golden/frame.json"), None).unwrap();
+        let call = |event: &str, tool: &str| {
+            format!(r#"{{"hook_event_name":"{event}","tool_name":"{tool}","tool_input":{{"command":"true"}}}}"#)
+        };
+        let judged = |event, tool, deadline| {
+            let payload = call("PreToolUse", tool);
+            let payload = Payload::read(payload.as_bytes()).unwrap();
+            let around = Surroundings { environment: &|_| None, folder: None, embedder: None, deadline };
+            let mut record = Record::default();
+            let verdict = by_event::<Claude>(&Setup::default(), &frame, event, &payload, &around, &mut record);
+            (verdict, record.decided_by)
+        };
+        let (past, ahead) = (Some(Instant::now()), Instant::now().checked_add(Duration::from_secs(1 << 20)));
+        for deadline in [None, ahead] {
+            assert_eq!(judged(Event::Gate, "Bash", deadline), (Verdict::Allow, "frame"));
+        }
+        for event in [Event::Gate, Event::Approval] {
+            for tool in ["Bash", "AskUserQuestion"] {
+                let (Verdict::Deny(why), by) = judged(event, tool, past) else { panic!("{event:?} {tool}") };
+                assert!(why.contains("the call was not judged when the deadline passed"), "{why}");
+                assert_eq!(by, "deadline");
+            }
+        }
+        // what the frame refuses is refused by the frame all the same
+        assert_eq!(judged(Event::Gate, "CronList", past).1, "frame");
+    }
+
     #[test]
     fn a_panic_blocks_and_is_no_other_exit_code() {
         // fails with 101 if the profile ever aborts instead of unwinding
