@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use super::release::{ended, listen, started};
+use super::release::{LEFT_OPEN, ended, listen, started};
 use crate::host;
 
 /// As long as the vendor would wait, by the entry's own `timeout`.
@@ -52,7 +52,7 @@ pub fn fire(command: Command, payload: &[u8], stream: Stream) -> Result<Shot, St
     let status = ended(&mut child, PATIENCE)?;
     let took = start.elapsed();
     // both vendors go on where a child of the hook still holds the other end
-    let said = |from: Receiver<String>| from.recv_timeout(Duration::from_millis(500)).unwrap_or_default();
+    let said = |from: Receiver<String>| from.recv_timeout(LEFT_OPEN).unwrap_or_default();
     Ok(Shot { code: status.code(), stdout: said(out), stderr: said(err), took })
 }
 

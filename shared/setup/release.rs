@@ -82,8 +82,9 @@ pub fn said(mut command: Command) -> Result<String, String> {
     Ok(heard.recv_timeout(LEFT_OPEN).unwrap_or_default())
 }
 
-/// How long what was said is waited for once a program has ended: a child of its own may hold the other end open.
-const LEFT_OPEN: Duration = Duration::from_millis(500);
+/// How long what was said is waited for once a program has ended: a child of its own may hold the other end open, and on
+/// a busy machine the reader may not have come to it yet.
+pub const LEFT_OPEN: Duration = Duration::from_secs(5);
 
 /// Start a program in a group of its own, so that it can be ended with all that it starts.
 ///

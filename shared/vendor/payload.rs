@@ -36,12 +36,29 @@ pub struct Payload<'a> {
 pub struct Keys {
     /// `prompt_id`: Claude Code.
     pub prompt_id: bool,
+    /// `effort`: Claude Code.
+    pub effort: bool,
     /// `turn_id`: Codex.
     pub turn_id: bool,
+    /// `model`: Codex.
+    pub model: bool,
     /// `generation_id`: Cursor.
     pub generation_id: bool,
     /// `toolName`: Copilot.
     pub camel_tool: bool,
+}
+
+impl Keys {
+    /// Whether both are there that only Claude Code has, and none that only Codex has. One of them alone is a field that a
+    /// release has added.
+    pub fn are_claude_codes(self) -> bool {
+        self.prompt_id && self.effort && !self.turn_id && !self.model
+    }
+
+    /// The same the other way round.
+    pub fn are_codexs(self) -> bool {
+        self.turn_id && self.model && !self.prompt_id && !self.effort
+    }
 }
 
 /// The input of a tool, of which only some members are ever asked for.
@@ -216,7 +233,9 @@ impl<'a> Payload<'a> {
                 name => {
                     match name {
                         "prompt_id" => self.keys.prompt_id = true,
+                        "effort" => self.keys.effort = true,
                         "turn_id" => self.keys.turn_id = true,
+                        "model" => self.keys.model = true,
                         "generation_id" => self.keys.generation_id = true,
                         "toolName" => self.keys.camel_tool = true,
                         _ => {}

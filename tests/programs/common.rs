@@ -214,8 +214,8 @@ pub const NEW: [&str; 10] =
 
 /// A payload of this event, as the vendor writes it.
 pub fn event(vendor: &str, name: &str) -> serde_json::Value {
-    let turn = if vendor == CLAUDE { "prompt_id" } else { "turn_id" };
-    serde_json::json!({ "session_id": "session-1", turn: "turn-1", "cwd": "/nonexistent/project", "hook_event_name": name })
+    let [turn, own] = if vendor == CLAUDE { ["prompt_id", "effort"] } else { ["turn_id", "model"] };
+    serde_json::json!({ "session_id": "session-1", turn: "turn-1", own: "low", "cwd": "/nonexistent/project", "hook_event_name": name })
 }
 
 /// A call, as the vendor writes it at PreToolUse.

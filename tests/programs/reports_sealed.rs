@@ -76,6 +76,8 @@ fn r61_no_map_of_any_crate_has_a_say_in_the_canonical_bytes() {
         for entry in fs_err::read_dir(rooms.join(room)).unwrap() {
             let path = entry.unwrap().path();
             let text = fs_err::read_to_string(&path).unwrap();
+            // its tests may hold a room to another reader
+            let text = text.split("#[cfg(test)]").next().unwrap();
             let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
             assert!(!code.join("\n").contains("serde"), "{}", path.display());
             looked += 1;

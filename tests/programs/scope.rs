@@ -84,7 +84,8 @@ fn a_catch_all_closes_it() {
 #[test]
 fn it_does_not_admit_what_the_operations_do_not() {
     let scratch = Scratch::new();
-    let frame = scratch.frame("frame.json", &["--admit", "file.read", "--scope", "**", "file.edit,file.read"]);
+    let rule = ["--scope", "**", "file.edit,file.read", "--allow-doubtful"];
+    let frame = scratch.frame("frame.json", &[&["--admit", "file.read"], &rule[..]].concat());
     let payload = bytes(&call(CLAUDE, "Edit", json!({ "file_path": "a" })));
     let reason = Run::hook(CLAUDE).frame(frame).stdin(payload).answer().denial();
     assert!(reason.starts_with("Edit needs file.edit, which is not admitted (step "), "{reason}");

@@ -60,7 +60,7 @@ impl Vendor for Claude {
     }
 
     fn stranger(payload: &Payload<'_>) -> Option<&'static str> {
-        super::other_agent(payload).or((payload.keys.turn_id && !payload.keys.prompt_id).then_some("Codex"))
+        super::other_agent(payload).or(payload.keys.are_codexs().then_some("Codex"))
     }
 
     /// The payload carries the server's own name. Releases that lack it leave the rendered name

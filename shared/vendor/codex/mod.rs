@@ -77,7 +77,7 @@ impl Vendor for Codex {
     }
 
     fn stranger(payload: &Payload<'_>) -> Option<&'static str> {
-        super::other_agent(payload).or((payload.keys.prompt_id && !payload.keys.turn_id).then_some("Claude Code"))
+        super::other_agent(payload).or(payload.keys.are_claude_codes().then_some("Claude Code"))
     }
 
     /// Nothing but the rendered name is given. Of servers that render alike the vendor adds a hash
