@@ -17,6 +17,7 @@ mod properties;
 mod protection;
 mod reports;
 mod reports_sealed;
+mod round;
 mod scope;
 mod seal;
 mod seal_new;

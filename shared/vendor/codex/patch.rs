@@ -17,7 +17,9 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
     let mut updated: Option<String> = None;
     let mut bytes = 0;
     for line in lines.filter(|line| !line.starts_with(['+', '-'])) {
-        let Some(header) = line.trim().strip_prefix("*** ") else { continue };
+        // of other white space at the end it is not known who cuts it off: it stays, and the path is denied for it
+        let ends = line.trim_start().trim_end_matches([' ', '\t', '\r']);
+        let Some(header) = ends.strip_prefix("*** ") else { continue };
         let (word, file) = header.split_once(':').unwrap_or((header, ""));
         let file = file.strip_prefix(' ').unwrap_or(file);
         // The vendor takes a second blank for the path's first character (0.171.0, measured): who

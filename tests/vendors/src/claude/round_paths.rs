@@ -119,7 +119,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("{P}/src/round/../../o.txt", "o.txt"),
 ];
 
-/// The same for what guards the step; the frame admits all. `{T}` is the task of the vendor's own first thread.
+/// The same for what guards the step; the frame admits all. `{T}` is a thread of the vendor's.
 const GUARDED: &[(&str, &str)] = &[
     ("/proc/self/root{F}/frame.json", "{F}/frame.json"),
     ("/proc/self/task/{T}/root{F}/frame.json", "{F}/frame.json"),
@@ -251,6 +251,14 @@ fn searches(cases: &mut Cases) {
     });
 }
 
+/// A thread, by its number, of the vendor that works in this project.
+fn task(project: &Path) -> Option<String> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+    let mut all = fs::read_dir("/proc").ok()?.flatten().filter_map(name);
+    let vendor = all.find(|pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == project))?;
+    fs::read_dir(format!("/proc/{vendor}/task")).ok()?.flatten().filter_map(name).last()
+}
+
 fn writes(cases: &mut Cases) {
     for (path, effect) in WRITTEN {
         cases.blocked(format!("round: Write to {path:?}"), move |run| {
@@ -264,13 +272,11 @@ fn writes(cases: &mut Cases) {
             let scratch = run.scratch;
             let (path, target) = (filled(path, scratch), filled(target, scratch));
             let run = run.frame(&Spec::all())?;
-            let written = Call::later("Write", move |results| {
-                // the first word that the vendor reads there is its own number
-                let own = results.split('\t').nth(1).and_then(|line| line.split(' ').next());
-                let own = own.map_or_else(|| std::process::id().to_string(), str::to_string);
-                json!({"file_path": path.replace("{T}", &own), "content": "round"})
+            let project = scratch.project.clone();
+            let written = Call::later("Write", move |_| {
+                json!({"file_path": path.replace("{T}", &task(&project).unwrap_or_default()), "content": "round"})
             });
-            let outcome = run.read("/proc/self/stat").calls(vec![written]).go()?;
+            let outcome = run.calls(vec![written]).go()?;
             outcome.or_refusal(fs::read(target).is_ok_and(|bytes| bytes == b"round"))
         });
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{List, OPERATIONS, all_but, pinned, place, printed, text_of, under};
+use super::{List, OPERATIONS, all_but, denied, pinned, place, printed, text_of, under};
 use crate::codex::script::{Call, Mode, Say, Script};
 use crate::codex::session::{Codex, Session};
 use crate::entry::Ask;
@@ -182,7 +182,8 @@ fn pictures(list: &mut List) {
                 seed(scratch)?;
                 let call = Call::tool("view_image", json!({"path": filled(path, scratch)}));
                 let outcome = under(codex, scratch, mode, &open(), Script::calls(mode, &[call]))?.run()?;
-                outcome.effect(shown(&outcome.asked))
+                // what code mode makes of a picture is its script's to show
+                outcome.effect(shown(&outcome.asked) || (mode == Mode::Code && !denied(&outcome)))
             });
         }
     }
@@ -195,14 +196,18 @@ fn pictures(list: &mut List) {
             "spawn_agent",
             if late { json!({"message": "CHILD-TASK"}) } else { json!({"items": items}) },
         )]];
+        let child = |outputs: &str| {
+            let told = outputs.split("agent_id").nth(1).unwrap_or_default();
+            told.chars().skip_while(|c| !c.is_ascii_hexdigit()).take(36).collect::<String>()
+        };
         if late {
-            let sent = move |outputs: &str| {
-                let told = outputs.split("agent_id").nth(1).unwrap_or_default();
-                let id = told.chars().skip_while(|c| !c.is_ascii_hexdigit()).take(36).collect::<String>();
-                Say::Call(Call::tool("send_input", json!({"target": id, "items": items})).within("multi_agent_v1"))
-            };
-            turns.push(vec![Say::late(sent)]);
+            turns.push(vec![Say::late(move |outputs| {
+                v1("send_input", json!({"target": child(outputs), "items": items}))
+            })]);
         }
+        turns.push(vec![Say::late(move |outputs| {
+            v1("wait_agent", json!({"targets": [child(outputs)], "timeout_ms": 10_000}))
+        })]);
         let script = Script::turns(turns).other("CHILD-TASK", vec![]);
         let outcome = under(codex, scratch, Mode::Direct, spec, script)?.run()?;
         outcome.effect(shown(&outcome.asked))
