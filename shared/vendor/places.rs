@@ -100,7 +100,7 @@ const GIT: &[&[&str]] = &[
     &[".config", "git", "config"],
 ];
 
-/// Programs that vendors start by name at their start, and as they make their first shell ready (both traced).
+/// Programs that vendors, the entry's line and the shells of vendors start by name.
 const NAMED: &[&str] = &[
     "sh",
     "bash",
