@@ -11,10 +11,10 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use run_common::{Ended, Room};
+use run_common::{Ended, Room, bare};
 
 /// Long enough on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn client(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("shared/clients").join(name)
@@ -23,7 +23,7 @@ fn client(name: &str) -> PathBuf {
 /// The command of a client: a run's own, started by it.
 fn by(client: &Path, room: &Room, kind: &str, more: &[&str]) -> Command {
     let run = room.governed(kind, more);
-    let mut command = Command::new(client);
+    let mut command = bare(client);
     command.args(run.get_args()).current_dir(room.path("project"));
     for (name, value) in run.get_envs() {
         match (name.to_str(), value) {
@@ -75,7 +75,7 @@ fn the_loop_decides_by_its_rule_and_prints_the_answer() {
 #[test]
 fn a_client_without_arguments_says_what_it_wants() {
     for (name, says) in [("ask.sh", "say claude or codex"), ("ask.py", "usage: ask.py claude|codex ")] {
-        let ended = Ended::of(Command::new(client(name)).stdin(Stdio::null()).output().unwrap());
+        let ended = Ended::of(bare(client(name)).stdin(Stdio::null()).output().unwrap());
         assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
         assert!(format!("{}{}", ended.stdout, ended.stderr).contains(says), "{ended:?}");
     }
@@ -118,7 +118,7 @@ impl Terminal {
         let words = std::iter::once(run.get_program()).chain(run.get_args());
         let line: Vec<String> = words.map(|word| quoted(word.to_str().unwrap())).collect();
         let line = format!("exec {} > {}", line.join(" "), quoted(answer.to_str().unwrap()));
-        let mut command = Command::new("script");
+        let mut command = bare("script");
         command.args(["-qefc", &line, "/dev/null"]).current_dir(room.path("project"));
         for (name, value) in run.get_envs() {
             match value {
@@ -126,7 +126,7 @@ impl Terminal {
                 None => command.env_remove(name),
             };
         }
-        command.env("SHELL", "/bin/sh").env_remove("VISUAL").env_remove("EDITOR");
+        command.env("SHELL", "/bin/sh");
         prepare(&mut command);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();

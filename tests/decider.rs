@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -90,6 +90,7 @@ impl Room {
             .args(["--decider", decider, "--audit"])
             .arg(&audit)
             .args(more)
+            .env_clear()
             .env("CLAUDE_PROJECT_DIR", self.folder.path())
             .current_dir(self.folder.path())
             .stdin(Stdio::piped())
@@ -344,12 +345,10 @@ fn a_decider_that_does_not_answer_in_time_is_ended_and_the_call_denied() {
     let room = Room::new();
     let mark = format!("mh-test-{}", std::process::id());
     for body in ["sleep 600", r#"say '{"decision":"allow"}'; sleep 600"#, "exec >&-; sleep 600"] {
-        let start = Instant::now();
         let body = format!("sh -c 'sleep 601; : {mark}' & {body}");
         let answer = room.bash(CODEX, &body, &["--deadline", "1"]);
         assert!(answer.denied().contains("was not done when the deadline passed"));
         assert_eq!(answer.audit["decided_by"], "deadline");
-        assert!(start.elapsed() < Duration::from_secs(20));
     }
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(&mark))
@@ -360,10 +359,9 @@ fn a_decider_that_does_not_answer_in_time_is_ended_and_the_call_denied() {
 #[test]
 fn a_grandchild_that_keeps_the_pipes_holds_nobody_up() {
     let room = Room::new();
-    let start = Instant::now();
-    let body = r#"sleep 30 & say '{"decision":"allow"}'"#;
+    // who waited for it would have nothing to say but that the deadline passed
+    let body = r#"sleep 600 & say '{"decision":"allow"}'"#;
     assert_eq!(room.bash(CLAUDE, body, &[]).specific()["permissionDecision"], "allow");
-    assert!(start.elapsed() < Duration::from_secs(15));
 }
 
 #[test]

@@ -397,6 +397,7 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
 fn run(program: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(assert_cmd::cargo::cargo_bin(program))
         .args(arguments)
+        .env_clear()
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures"))
         .stdin(Stdio::null())
         .output()
@@ -604,7 +605,14 @@ esac
     let (audit, frame) = (room.path("audit.jsonl"), room.path("frame.json"));
     let fire = |vendor: &str, told: &[&str], payload: &str| {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin(format!("mh-hook-{vendor}")));
-        command.args(told).arg("--audit").arg(&audit).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .env_clear()
+            .args(told)
+            .arg("--audit")
+            .arg(&audit)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(payload.as_bytes()).unwrap();
         child.wait().unwrap();

@@ -6,9 +6,9 @@ mod run_common;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use run_common::{Ended, Room};
+use run_common::{Ended, Room, ready};
 use serde_json::{Value, json};
 
 /// The lines of a turn that nobody steers.
@@ -303,11 +303,7 @@ fn a_turn_that_is_stopped_in_a_call_says_so_whatever_the_vendor_says_after_it() 
             cut.replace('\'', "'\\''")
         ));
         let child = room.governed("claude", &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let start = Instant::now();
-        while !room.path("ready").exists() {
-            assert!(start.elapsed() < Duration::from_secs(60), "the stand-in did not start");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        ready(&room);
         // its last line has to have been heard
         std::thread::sleep(Duration::from_millis(500));
         assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());

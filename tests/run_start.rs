@@ -1,5 +1,4 @@
-//! `mh-run` before the turn: what is refused before anything is started (H1 to H5, H17 to H21),
-//! and what the vendor is started with.
+//! `mh-run` before the turn: what is refused before anything is started, and what the vendor is started with.
 #![allow(clippy::unwrap_used)]
 
 mod run_common;
@@ -8,7 +7,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use run_common::{Ended, Room};
+use run_common::{Ended, Room, like};
 
 const ANSWER: &str = "begin; answer fine";
 
@@ -158,7 +157,7 @@ fn the_lines_of_a_shell_script_work() {
     let shell = |line: &str| {
         let mut shell = std::process::Command::new("/bin/sh");
         shell.args(["-c", &line.replace("mh-run", &run.get_program().to_string_lossy())]);
-        shell.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(room.path("project"));
+        like(&run, &mut shell).current_dir(room.path("project"));
         Ended::of(shell.output().unwrap())
     };
     assert_eq!(shell("echo oops > log; cat log | mh-run claude -p 'why does this fail?'").stdout, "fine\n");
@@ -212,7 +211,7 @@ fn a_closed_standard_input_is_no_input() {
     let mut shell = std::process::Command::new("/bin/sh");
     let run = room.command("claude", &[]);
     shell.args(["-c", "exec \"$0\" \"$@\" <&-"]).arg(run.get_program()).args(["claude", "-p", "x"]);
-    shell.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(room.path("project"));
+    like(&run, &mut shell).current_dir(room.path("project"));
     let ended = Ended::of(shell.output().unwrap());
     assert_eq!((ended.code, room.text("prompt").as_str()), (Some(0), "x"), "{ended:?}");
 }

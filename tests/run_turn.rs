@@ -1,5 +1,5 @@
-//! `mh-run` and what a turn comes to: outcomes, exit codes, both projections (H7 to H9, H13, H14,
-//! H16), on stand-ins that fire the real hooks.
+//! `mh-run` and what a turn comes to: outcomes, exit codes, the answer alone and as one object, on stand-ins that fire
+//! the real hooks.
 #![allow(clippy::unwrap_used)]
 
 mod run_common;

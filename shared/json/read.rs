@@ -1043,7 +1043,7 @@ mod tests {
             tag(key)
         };
         let keys: Vec<String> = (0..40).flat_map(|n| ["a", "b", "\0"].map(|c| c.repeat(n))).collect();
-        let mut tags: Vec<u32> = keys.iter().map(|key| tag(0x1234_5678_9abc_def, key)).collect();
+        let mut tags: Vec<u32> = keys.iter().map(|key| tag(0x0123_4567_89ab_cdef, key)).collect();
         assert_eq!(tag(5, "abcdefghijk"), tag(5, "abcdefghijk"));
         assert_ne!(tag(5, "abcdefghijk"), tag(6, "abcdefghijk"));
         tags.sort_unstable();

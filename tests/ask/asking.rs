@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::run_common::{Room, schema};
+use crate::run_common::{Room, like, schema};
 
 /// Long enough on any machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A run, with its lines.
 pub struct Asking {
@@ -269,7 +269,7 @@ pub fn both(room: &Room, kind: &str, body: &str) {
 pub fn through_shell(command: &Command, script: &str) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
-    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    like(command, &mut shell);
     shell.current_dir(command.get_current_dir().unwrap());
     shell
 }

@@ -99,19 +99,18 @@ fn ten_calls_side_by_side_each_get_their_own_decision() {
 fn each_deadline_is_counted_from_its_own_call() {
     let room = Room::new();
     let call = |id: &str| format!("(call {id} Bash '{{\"command\":\"{id}\"}}')");
-    room.claude(&format!("begin; {} & sleep 1.5; {} & wait; answer fine", call("c1"), call("c2")));
-    let mut run = Asking::start(&room, "claude", &["--deadline", "3"]);
-    assert_eq!(run.next("tool.requested")["deadline_ms"], 3000);
-    let first = Instant::now();
+    room.claude(&format!("begin; {} & sleep 4; {} & wait; answer fine", call("c1"), call("c2")));
+    let mut run = Asking::start(&room, "claude", &["--deadline", "5"]);
+    assert_eq!(run.next("tool.requested")["deadline_ms"], 5000);
     run.until("tool.requested", |line| line["call_id"] == "c2");
     let second = Instant::now();
     let denied = run.next("tool.decided");
     assert_eq!(denied["call_id"], "c1");
-    assert!(first.elapsed().as_secs_f64() > 2.5 && denied["latency_ms"].as_u64().unwrap() >= 2500);
+    assert!(denied["latency_ms"].as_u64().unwrap() >= 4500);
     run.decide("late", "c1", allow());
     run.refused("late", "TOO_LATE", "c1");
     // the other has its own time still, unless this machine has slept
-    if second.elapsed().as_secs_f64() < 2.5 {
+    if second.elapsed().as_secs_f64() < 2.0 {
         run.decide("2", "c2", allow());
         run.done("2");
         run.next("tool.decided");
@@ -119,7 +118,7 @@ fn each_deadline_is_counted_from_its_own_call() {
     let over = run.end();
     let (decision, by, reason) = over.decided("c1");
     assert_eq!((decision, by), ("deny", "deadline"));
-    assert!(reason.contains("nobody decided about it in 3 seconds"), "{reason}");
+    assert!(reason.contains("nobody decided about it in 5 seconds"), "{reason}");
     assert_eq!(over.code, Some(0));
 }
 

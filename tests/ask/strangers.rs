@@ -3,11 +3,10 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::json;
 
-use crate::asking::{Asking, allow, deny, through_shell};
+use crate::asking::{Asking, PATIENCE, allow, deny, through_shell};
 use crate::run_common::Room;
 
 /// Where the hooks of the run that this room's stand-in is in are to ask.
@@ -45,7 +44,7 @@ fn garbage_and_silence_change_nothing() {
     assert_eq!(mode & 0o077, 0, "others can come to it");
     for bytes in [&b"\n"[..], b"\0\xff\n", b"[]\n", b"{}\n", b"{\"call_id\":1}\n", b"half a line"] {
         let mut stranger = UnixStream::connect(&path).unwrap();
-        stranger.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stranger.set_read_timeout(Some(PATIENCE)).unwrap();
         stranger.write_all(bytes).unwrap();
         stranger.shutdown(std::net::Shutdown::Write).unwrap();
         let mut heard = String::new();
@@ -94,7 +93,7 @@ fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
     let (room, mut run, path) = begun();
     let ask = |line: &str| {
         let mut stranger = UnixStream::connect(&path).unwrap();
-        stranger.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stranger.set_read_timeout(Some(PATIENCE)).unwrap();
         stranger.write_all(line.as_bytes()).unwrap();
         stranger
     };

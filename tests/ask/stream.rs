@@ -1,4 +1,4 @@
-//! `--output-format stream-json` (H10).
+//! `--output-format stream-json`: the lines of Claude Code's own stream, made of either vendor's.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;

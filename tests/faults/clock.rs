@@ -107,7 +107,7 @@ fn an_audit_has_the_time_that_the_system_had() {
         assert!(at.starts_with("1970-01-02T00:00:00") || at.starts_with("2100-01-01T"), "{line}");
         humantime::parse_rfc3339(at).unwrap();
         let micros = line["micros"].as_u64().unwrap();
-        assert!(micros < 60_000_000, "the hook's own time does not jump: {line}");
+        assert!(micros < 86_400_000_000, "the hook's own time does not jump: {line}");
     }
 }
 

@@ -277,8 +277,11 @@ fn somebody_at_a_terminal_can_end_a_hook() {
         let program = Run::hook(vendor).command.get_program().to_owned();
         let line =
             format!("trap : INT; echo ready; '{}' --deadline 600; echo \"ended with $?\"", program.to_str().unwrap());
-        let mut child = std::process::Command::new("script")
-            .args(["-qec", &line, "/dev/null"])
+        // who ignores the keys when this begins, as what a script starts behind its back does, would pass that on
+        let mut child = std::process::Command::new("env")
+            .args(["--default-signal=INT", "script", "-qec", &line, "/dev/null"])
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()

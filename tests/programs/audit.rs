@@ -36,10 +36,10 @@ fn line(audit: &Path) -> Value {
     let object = line.as_object_mut().unwrap();
     let at = object.remove("at").unwrap();
     let at = at.as_str().unwrap();
-    assert!(humantime::parse_rfc3339(at).unwrap().elapsed().unwrap().as_secs() < 600, "{at}");
+    assert!(humantime::parse_rfc3339(at).unwrap().elapsed().unwrap().as_secs() < 86_400, "the system's time: {at}");
     assert!(at.ends_with('Z'), "{at}");
     let micros = object.remove("micros").unwrap().as_u64().unwrap();
-    assert!((1..60_000_000).contains(&micros), "{micros}");
+    assert!(micros > 0);
     line
 }
 

@@ -1,8 +1,6 @@
 //! Complaints of people who use tool hooks, guards and hashed JSON, each met by a test that is
 //! named after it. `owner/repository#number` is `https://github.com/owner/repository/issues/number`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::common::{Answer, CLAUDE, CODEX, GOLDEN, Run, Scratch, VENDORS, bytes, call, event, fixture, run, shell};
@@ -72,11 +70,9 @@ fn r4_the_entry_has_a_timeout_and_fails_closed_and_a_fifo_is_not_waited_for() {
     let scratch = Scratch::new();
     let fifo = scratch.path("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
-    let begun = Instant::now();
+    // who waits for a writer waits for ever
     let reason = Run::hook(CLAUDE).env("MH_FRAME", fifo).stdin(shell(CLAUDE)).answer().denial();
     assert!(reason.contains("it is a named pipe, not a regular file"));
-    // who waits for a writer waits for ever
-    assert!(begun.elapsed() < Duration::from_secs(60));
 }
 
 // plastic-labs/claude-honcho#59, chaitanyagiri/munder-difflin#121: a timeout in the wrong unit

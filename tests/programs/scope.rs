@@ -303,6 +303,7 @@ fn a_working_folder_that_is_gone_leaves_nothing_for_path_rules_to_be_relative_to
             "cd \"$1\"; shift; exec \"$@\" <\"$in\""
         };
         let output = std::process::Command::new("/bin/sh")
+            .env_clear()
             .args(["-c", script, "sh"])
             .arg(&case.project)
             .arg(&hook)

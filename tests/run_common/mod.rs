@@ -100,6 +100,28 @@ pub struct Room {
     folder: tempfile::TempDir,
 }
 
+/// A program that gets nothing of this process's environment but where programs are: what somebody has set for a vendor, or
+/// for us, must not answer for a test.
+pub fn bare(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    command
+}
+
+/// Give a command the environment of another, and nothing else.
+#[allow(dead_code)]
+pub fn like<'a>(other: &Command, command: &'a mut Command) -> &'a mut Command {
+    command.env_clear().envs(other.get_envs().filter_map(|(name, value)| Some((name, value?))))
+}
+
+/// Wait until the stand-in has made its file `ready`.
+#[allow(dead_code)]
+pub fn ready(room: &Room) {
+    while !room.path("ready").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 #[allow(dead_code)]
 impl Room {
     pub fn new() -> Room {
@@ -171,16 +193,11 @@ impl Room {
 
     /// A run, not started yet; its standard input is empty.
     pub fn command(&self, kind: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mh-run"));
+        let mut command = bare(env!("CARGO_BIN_EXE_mh-run"));
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.path("bin").display());
         command.arg(kind).args(arguments).current_dir(self.path("project"));
         command.env("PATH", path).env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"));
-        command
-            .env("CODEX_HOME", self.path("home/.codex"))
-            // cargo sets it, and a run names what it does not pass on
-            .env_remove("LD_LIBRARY_PATH")
-            .env_remove("CLAUDE_CONFIG_DIR")
-            .env_remove("XDG_RUNTIME_DIR");
+        command.env("CODEX_HOME", self.path("home/.codex"));
         command.stdin(Stdio::null());
         command
     }

@@ -5,13 +5,19 @@
 
 use std::path::Path;
 
-use crate::cases::{Bench, Group, KINDS, MIB, Make, case};
+use crate::cases::{Bench, Group, KINDS, MIB, Make, READ, READ_SIZES, case};
 use crate::counts::{Counter, size};
-use crate::measured;
 use crate::payloads::{keys, patch, payload, plain};
+use crate::{measured, processor_ratio};
 
 /// Kilobytes that a hook may have above an empty static program.
 const SIZE: f64 = 335.0;
+
+/// What a hook may take of the processor's time, as a multiple of what a program takes that only reads.
+const PROCESSOR: f64 = 2.5;
+
+/// What it may take of memory for a payload, as a multiple of its size, above what a small call takes.
+const MEMORY: f64 = 2.1;
 
 /// Times that a ratio is taken before it counts.
 const TRIES: usize = 3;
@@ -88,6 +94,23 @@ pub fn check(bench: &Bench, scratch: &Path) -> Result<(), String> {
     }
     if let Some((bytes, file)) = bench.frames.last() {
         bars.ratio(&bench.frame(*bytes, file), 50, (2, 0), 3.0)?;
+    }
+    let small = counter.peak(&read)?;
+    for (kind, make) in READ {
+        for bytes in READ_SIZES {
+            let group = bench.reading(kind, make, bytes);
+            let size = group.cases[1].input.as_ref().map_or(0, Vec::len) as f64;
+            let peak = counter.peak(&group.cases[1])? - small;
+            bars.hold(&format!("{}, peak memory of its size", group.title), peak / size, MEMORY);
+            let mut least = f64::INFINITY;
+            for _ in 0..TRIES {
+                least = least.min(processor_ratio(&group, 40)?);
+                if least <= PROCESSOR {
+                    break;
+                }
+            }
+            bars.hold(&format!("{}, processor time of serde_json's", group.title), least, PROCESSOR);
+        }
     }
     match bars.missed {
         0 => Ok(()),

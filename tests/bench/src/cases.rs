@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::payloads::{code, dense, frame, large_frame, payload, plain};
+use crate::payloads::{
+    code, colliding_keys, dense, escaped_keys, frame, keys, large_frame, long_keys, nests, payload, plain, short_keys,
+};
 
 /// A mebibyte.
 pub const MIB: usize = 1 << 20;
@@ -50,6 +52,22 @@ pub type Make = fn(usize) -> Vec<u8>;
 /// The kinds of payload.
 pub const KINDS: [(&str, Make); 3] = [("one plain string", plain), ("code", code), ("nothing but tokens", dense)];
 
+/// What is read beside a program that only reads.
+pub const READ: [(&str, Make); 9] = [
+    ("one plain string", plain),
+    ("code", code),
+    ("nothing but tokens", dense),
+    ("nothing but nesting", nests),
+    ("keys of one object", keys),
+    ("keys, the shortest", short_keys),
+    ("keys behind the same 60 escapes", escaped_keys),
+    ("keys behind the same 700 bytes", long_keys),
+    ("keys that collide in a hash without a secret", colliding_keys),
+];
+
+/// The sizes that these have, in bytes: the largest is nearly the largest payload that is read.
+pub const READ_SIZES: [usize; 3] = [MIB, 16 * MIB, 63 * MIB];
+
 /// The programs, and the frames that they judge by.
 pub struct Bench {
     /// Where the programs are.
@@ -60,6 +78,8 @@ pub struct Bench {
     pub codex: String,
     /// A program that does nothing, built in the same way.
     pub empty: String,
+    /// A program that reads a payload with serde_json, built for speed.
+    pub serde: String,
     /// A frame that admits to read and to write.
     pub small: String,
     /// The same with 1,000 path rules.
@@ -70,7 +90,7 @@ pub struct Bench {
 
 impl Bench {
     /// Seal the frames.
-    pub fn new(bin: String, scratch: &Path) -> Result<Bench, String> {
+    pub fn new(bin: String, serde: String, scratch: &Path) -> Result<Bench, String> {
         let admit = ["--admit".to_string(), "file.read,file.write".to_string()];
         let small = frame(&bin, scratch, "small.json", &admit)?.display().to_string();
         let mut rules = admit.to_vec();
@@ -84,7 +104,7 @@ impl Bench {
         }
         let program = |name: &str| format!("{bin}/{name}");
         let (claude, codex, empty) = (program("mh-hook-claude"), program("mh-hook-codex"), program("empty"));
-        Ok(Bench { bin, claude, codex, empty, small, scoped, frames })
+        Ok(Bench { bin, claude, codex, empty, serde, small, scoped, frames })
     }
 
     /// A hook on a payload under the small frame.
@@ -158,6 +178,16 @@ impl Bench {
                 case("wc -c", &["wc", "-c"], Some(&input), 0),
                 self.hook("mh-hook-claude", &input, 0),
             ],
+        }
+    }
+
+    /// A payload, beside what only reads it.
+    pub fn reading(&self, kind: &str, make: Make, bytes: usize) -> Group {
+        let input = make(bytes);
+        Group {
+            title: format!("{} MiB, {kind}", bytes / MIB),
+            share: (bytes / MIB).clamp(1, 20),
+            cases: vec![case("serde", &[&self.serde], Some(&input), 0), self.hook("mh-hook-claude", &input, 0)],
         }
     }
 

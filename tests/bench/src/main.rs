@@ -12,17 +12,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cases::{Bench, Case, Group, KINDS, MIB, case};
+use nix::sys::resource::{UsageWho, getrusage};
+
+use cases::{Bench, Case, Group, KINDS, MIB, READ, READ_SIZES, case};
 use counts::{Counter, size};
 
 fn main() -> Result<(), String> {
     let mut arguments = std::env::args().skip(1);
-    let (Some(bin), what) = (arguments.next(), arguments.next()) else {
-        return Err("usage: bench FOLDER-OF-PROGRAMS [ROUNDS | --bars]".into());
+    let (Some(bin), Some(serde), what) = (arguments.next(), arguments.next(), arguments.next()) else {
+        return Err("usage: bench FOLDER-OF-PROGRAMS PROGRAM-THAT-ONLY-READS [ROUNDS | --bars]".into());
     };
     let scratch = std::env::temp_dir().join(format!("mh-bench-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
-    let done = Bench::new(bin, &scratch).and_then(|bench| match what.as_deref() {
+    let done = Bench::new(bin, serde, &scratch).and_then(|bench| match what.as_deref() {
         Some("--bars") => bars::check(&bench, &scratch),
         Some(rounds) => tables(&bench, &scratch, rounds.parse().map_err(|_| "ROUNDS is a number")?),
         None => tables(&bench, &scratch, 200),
@@ -46,12 +48,48 @@ fn tables(bench: &Bench, scratch: &Path, rounds: usize) -> Result<(), String> {
         slope.say(&["jq", "wc", "mh-hook-claude"], &mut out);
     }
     table(&bench.too_large(), rounds, &mut out)?;
+    reading(bench, &Counter::new(scratch), rounds, &mut out)?;
     let mut slope = Slope::default();
     for (bytes, file) in &bench.frames {
         slope.point(*bytes, table(&bench.frame(*bytes, file), rounds, &mut out)?);
     }
     slope.say(&["sha256sum", "mh-frame-verify", "mh-hook-claude"], &mut out);
     std::io::stdout().write_all(out.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// What reading takes, beside a program that only reads.
+fn reading(bench: &Bench, counter: &Counter, rounds: usize, out: &mut String) -> Result<(), String> {
+    let _ = writeln!(out, "\n| a payload | processor time of serde_json's | peak memory of its size |\n|---|---|---|");
+    for (kind, make) in READ {
+        for bytes in READ_SIZES {
+            let group = bench.reading(kind, make, bytes);
+            let peak = counter.peak(&group.cases[1])?;
+            let size = group.cases[1].input.as_ref().map_or(0, Vec::len) as f64;
+            let _ = writeln!(out, "| {} | {:.2} | {:.2} |", group.title, processor_ratio(&group, rounds)?, peak / size);
+        }
+    }
+    Ok(())
+}
+
+/// The least processor time of a group's second case as a multiple of that of its first: what others do on the machine
+/// only adds.
+fn processor_ratio(group: &Group, rounds: usize) -> Result<f64, String> {
+    let mut least = [f64::INFINITY; 2];
+    for _ in 0..(rounds / group.share).max(5) {
+        for (case, least) in group.cases.iter().zip(&mut least) {
+            let before = processor()?;
+            once(case)?;
+            *least = least.min(processor()? - before);
+        }
+    }
+    Ok(least[1] / least[0])
+}
+
+/// The processor's time that all children have taken that have ended, in seconds.
+fn processor() -> Result<f64, String> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| error.to_string())?;
+    let times = [usage.user_time(), usage.system_time()];
+    Ok(times.iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum())
 }
 
 /// What is no time: sizes, system calls, memory, instructions.

@@ -38,16 +38,71 @@ pub fn dense(bytes: usize) -> Vec<u8> {
     payload("Write", &format!(r#"{{"file_path":"/x/a","content":[{}0]}}"#, item.repeat(bytes / item.len())))
 }
 
-/// As many keys of one object as go into so many bytes, in no order.
-pub fn keys(bytes: usize) -> Vec<u8> {
-    let mut object = String::with_capacity(bytes + 16);
-    for key in 0_u32.. {
-        object.push_str(&format!("\"{:08x}\":0,", key.wrapping_mul(0x9E37_79B9)));
+/// As much nesting as goes into so many bytes.
+pub fn nests(bytes: usize) -> Vec<u8> {
+    let item = format!("{}{},", "[".repeat(100), "]".repeat(100));
+    payload("Write", &format!(r#"{{"file_path":"/x/a","content":[{}0]}}"#, item.repeat(bytes / item.len())))
+}
+
+/// As many members of one object as go into so many bytes; their keys in JSON.
+fn object(bytes: usize, keys: impl Iterator<Item = String>) -> Vec<u8> {
+    let mut object = String::with_capacity(bytes + 1024);
+    for key in keys {
+        object.push_str(&format!("{key}:0,"));
         if object.len() >= bytes {
             break;
         }
     }
-    payload("Write", &format!(r#"{{"file_path":"/x/a","content":{{{object}"z":0}}}}"#))
+    payload("Write", &format!(r#"{{"file_path":"/x/a","content":{{{object}"":0}}}}"#))
+}
+
+/// Keys of eight letters, in no order.
+pub fn keys(bytes: usize) -> Vec<u8> {
+    object(bytes, (0_u32..).map(|key| format!("\"{:08x}\"", key.wrapping_mul(0x9E37_79B9))))
+}
+
+/// The shortest keys that there can be so many of.
+pub fn short_keys(bytes: usize) -> Vec<u8> {
+    let letters: Vec<char> = (' '..='~').filter(|c| !['"', '\\'].contains(c)).collect();
+    let key = |mut number: usize| {
+        let mut key = String::new();
+        loop {
+            key.push(letters[number % letters.len()]);
+            number /= letters.len();
+            if number == 0 {
+                return format!("\"{key}\"");
+            }
+            number -= 1;
+        }
+    };
+    object(bytes, (0..).map(key))
+}
+
+/// Keys that begin with the same 60 escapes.
+pub fn escaped_keys(bytes: usize) -> Vec<u8> {
+    let head = r"\u0061".repeat(60);
+    object(bytes, (0..).map(|key| format!("\"{head}{key}\"")))
+}
+
+/// Keys that begin with the same 700 bytes.
+pub fn long_keys(bytes: usize) -> Vec<u8> {
+    let head = "h".repeat(700);
+    object(bytes, (0..).map(|key| format!("\"{head}{key}\"")))
+}
+
+/// Keys that are all the same to a hash that has no secret: FxHash, which a compiler's tables go by. Of sixteen bytes, the
+/// second eight undo what the first eight have done.
+pub fn colliding_keys(bytes: usize) -> Vec<u8> {
+    const MULTIPLIER: u64 = 0x517c_c1b7_2722_0a95;
+    let keys = (0_u32..).filter_map(|key| {
+        let first = format!("{key:08x}");
+        let word = first.bytes().rev().fold(0, |word, byte| word << 8 | u64::from(byte));
+        let second = (word.wrapping_mul(MULTIPLIER).rotate_left(5) ^ 1).to_le_bytes();
+        // none but ASCII is a character for each byte
+        let second = std::str::from_utf8(&second).ok().filter(|second| second.is_ascii())?;
+        serde_json::to_string(&format!("{first}{second}")).ok()
+    });
+    object(bytes, keys)
 }
 
 /// Seal a frame with these flags besides the needed ones.
