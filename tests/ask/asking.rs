@@ -252,6 +252,15 @@ pub fn alive(mark: &str) -> bool {
     })
 }
 
+/// Wait until no process with this word lives. Who is told twice waits for nobody, and what is killed takes its time.
+pub fn gone(mark: &str) {
+    let start = Instant::now();
+    while alive(mark) {
+        assert!(start.elapsed() < PATIENCE, "{mark} is left");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A number of seconds to sleep that no other test has.
 pub fn mark(number: u32) -> String {
     format!("{}.{}", 700_000 + number, std::process::id())
