@@ -15,16 +15,8 @@ pub fn matches(glob: &str, text: &str) -> bool {
     open[0] = true;
     skip_stars(&pieces, &mut open);
     for &byte in text.as_bytes() {
-        next.fill(false);
-        for (at, piece) in pieces.iter().enumerate().filter(|(at, _)| open[*at]) {
-            match piece {
-                Piece::Byte(wanted) => next[at + 1] |= *wanted == byte,
-                Piece::Star => next[at] |= byte != b'/',
-                Piece::DoubleStar => next[at] = true,
-            }
-        }
+        step(&pieces, &open, byte, &mut next);
         std::mem::swap(&mut open, &mut next);
-        skip_stars(&pieces, &mut open);
     }
     open[pieces.len()]
 }
@@ -69,14 +61,19 @@ pub fn covers(wide: &str, narrow: &str) -> bool {
         if seen.len() > MOST_STATES {
             return false;
         }
-        left.extend(letters.iter().map(|byte| (step(&narrow, &inside, *byte), step(&wide, &outside, *byte))));
+        let stepped = |pieces: &[Piece], open: &[bool], byte: u8| {
+            let mut next = vec![false; open.len()];
+            step(pieces, open, byte, &mut next);
+            next
+        };
+        left.extend(letters.iter().map(|byte| (stepped(&narrow, &inside, *byte), stepped(&wide, &outside, *byte))));
     }
     true
 }
 
 /// Which places of a glob are reached with one byte more.
-fn step(pieces: &[Piece], open: &[bool], byte: u8) -> Vec<bool> {
-    let mut next = vec![false; open.len()];
+fn step(pieces: &[Piece], open: &[bool], byte: u8, next: &mut [bool]) {
+    next.fill(false);
     for (at, piece) in pieces.iter().enumerate().filter(|(at, _)| open[*at]) {
         match piece {
             Piece::Byte(wanted) => next[at + 1] |= *wanted == byte,
@@ -84,8 +81,7 @@ fn step(pieces: &[Piece], open: &[bool], byte: u8) -> Vec<bool> {
             Piece::DoubleStar => next[at] = true,
         }
     }
-    skip_stars(pieces, &mut next);
-    next
+    skip_stars(pieces, next);
 }
 
 #[derive(Clone, Copy)]
