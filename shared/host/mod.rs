@@ -19,7 +19,7 @@ pub use file::{open_regular, read_bounded, words};
 pub use input::{Input, Line, MAX_PAYLOAD, read_lines, read_stdin, wait};
 pub use outlet::{Outlet, Room};
 pub use output::{deliver, say, tell, tell_if_read};
-pub use paths::{Folders, guarded, unclear};
+pub use paths::{Folders, Taken, guarded, unclear};
 pub use setup::{DEADLINE, Setup};
 pub use signals::hold as hold_signals;
 

@@ -5,14 +5,14 @@
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use super::consult::{Embedder, consult};
-use crate::decide::{self, Asks, Call, Decision, Kept, Need, Policy, REASON_LIMIT, Target, clipped};
+use crate::decide::{self, Asks, Call, Decision, Kept, Need, Policy, REASON_LIMIT, Tampering, Target, clipped};
 use crate::frame::{Operation, shown};
-use crate::host::{self, Decider, Exit, Folders, Input, Record, Setup};
+use crate::host::{self, Decider, Exit, Folders, Input, Record, Setup, Taken};
 use crate::seal::{self, VerifiedFrame};
 use crate::vendor::{
     self, Environment, Event, LONGEST, MOST_BYTES, MOST_PATHS, PathKind, Payload, Place, Protected, RawAsks, RawNeed,
@@ -323,59 +323,52 @@ pub(super) fn finish<V: Vendor>(
     raw: RawAsks,
     around: &Surroundings<'_>,
 ) -> Call {
-    let asks = |asks| Call { tool: tool.into(), tampers: None, asks };
-    let needs = match raw {
-        RawAsks::Needs(needs) => needs,
-        RawAsks::Conversation => return asks(Asks::Conversation),
-        RawAsks::Nothing(why) => return asks(Asks::Nothing(why)),
-    };
-    if let Some(why) = too_much(payload, &needs) {
-        return asks(Asks::Nothing(why));
+    let call = |tampers, asks| Call { tool: tool.into(), tampers, asks };
+    match raw {
+        RawAsks::Needs(needs) => match finished::<V>(setup, frame, payload, needs, around) {
+            Ok((tampers, needs)) => call(tampers, Asks::Needs(needs)),
+            Err(why) => call(None, Asks::Nothing(why)),
+        },
+        RawAsks::Conversation => call(None, Asks::Conversation),
+        RawAsks::Nothing(why) => call(None, Asks::Nothing(why)),
     }
-    let any = |path: &RawPath| path.kind == PathKind::Any;
-    if !frame.frame().scope.is_empty()
-        && let Some(path) = needs.iter().filter_map(|need| need.path.as_ref()).find(|path| any(path))
-    {
-        return asks(Asks::Nothing(format!(
-            "has {} in it, by which the vendor reads files by itself, and it cannot be told which: the path rules of this \
-             step cannot judge it; write it without, and read the file by a call of its own",
-            clipped(&shown(&path.written), 150)
-        )));
-    }
-    let told = |need: RawNeed| RawNeed { path: need.path.filter(|path| !any(path)), ..need };
-    let needs: Vec<RawNeed> = needs.into_iter().map(told).collect();
+}
+
+/// What a call needs, and what it would change that is kept from it. `Err` is why that cannot be told, to follow the
+/// tool's name.
+fn finished<V: Vendor>(
+    setup: &Setup,
+    frame: &VerifiedFrame,
+    payload: &Payload<'_>,
+    needs: Vec<RawNeed>,
+    around: &Surroundings<'_>,
+) -> Result<(Option<Tampering>, Vec<Need>), String> {
+    let rules = !frame.frame().scope.is_empty();
+    let needs = by_letters(payload, needs, rules)?;
     let paths = || needs.iter().filter_map(|need| need.path.as_ref());
-    if let Some(why) = paths().find_map(|path| host::unclear(&path.written, payload.cwd.as_deref())) {
-        return asks(Asks::Nothing(why));
-    }
+    let scoped = rules && paths().next().is_some();
     let writes = setup.self_protect && needs.iter().any(|need| need.writes() && need.path.is_some());
-    let scoped = !frame.frame().scope.is_empty() && paths().next().is_some();
-    // where it leads matters to a path rule, and to what a write must not change; else the letters are enough
-    let folders = if writes || scoped { folders::<V>(payload, around) } else { Folders::default() };
-    if scoped && folders.project.is_none() {
-        let why = "cannot be judged by the path rules: the working folder that they are relative to is gone";
-        return asks(Asks::Nothing(why.into()));
+    if !scoped && !writes {
+        // nobody asks where it leads
+        let target = |path: RawPath| Target { written: path.written, spelled: Vec::new() };
+        let needs = needs.into_iter().map(|need| Need { wanted: need.wanted, path: need.path.map(target) });
+        return Ok((None, needs.collect()));
     }
-    let taken = match paths().filter(|_| writes || scoped).map(|path| folders.take(path)).collect::<Result<Vec<_>, _>>()
-    {
-        Ok(taken) => taken,
-        Err(why) => return asks(Asks::Nothing(why)),
-    };
+    let folders = folders::<V>(payload, around);
+    if scoped && folders.project.is_none() {
+        return Err("cannot be judged by the path rules: the working folder that they are relative to is gone".into());
+    }
+    let taken = paths().map(|path| folders.take(path)).collect::<Result<Vec<_>, _>>()?;
     if scoped && let Some(path) = taken.iter().find(|path| folders.is_copy(path)) {
-        return asks(Asks::Nothing(format!(
+        return Err(format!(
             "is about {}, in a copy of the working tree, where the path rules of this step do not hold: work on the files \
              of the project itself",
             clipped(&shown(path.written()), 150)
-        )));
+        ));
     }
     let mut tampers = None;
     if writes {
-        let Some(own) = own_program() else {
-            let why = "cannot be judged: the file of the program that guards this step cannot be told; mount /proc, or start \
-                       the program by its absolute path";
-            return asks(Asks::Nothing(why.into()));
-        };
-        let mut places = places(setup, own, folders.project.as_deref(), around.environment);
+        let mut places = places(setup, &folders, &taken, around.environment)?;
         if scoped || !decide::admits(frame, &Operation::FileRead) {
             places.extend(loaded::<V>());
         }
@@ -390,7 +383,29 @@ pub(super) fn finish<V: Vendor>(
         }),
         wanted: need.wanted,
     });
-    Call { tool: tool.into(), tampers, asks: Asks::Needs(needs.collect()) }
+    Ok((tampers, needs.collect()))
+}
+
+/// What can be told of a call's paths by their letters, no file looked at: what no reader could be sure of is refused.
+fn by_letters(payload: &Payload<'_>, needs: Vec<RawNeed>, rules: bool) -> Result<Vec<RawNeed>, String> {
+    if let Some(why) = too_much(payload, &needs) {
+        return Err(why);
+    }
+    let any = |path: &RawPath| path.kind == PathKind::Any;
+    let paths = || needs.iter().filter_map(|need| need.path.as_ref());
+    if let Some(path) = paths().find(|path| rules && any(path)) {
+        return Err(format!(
+            "has {} in it, by which the vendor reads files by itself, and it cannot be told which: the path rules of this \
+             step cannot judge it; write it without, and read the file by a call of its own",
+            clipped(&shown(&path.written), 150)
+        ));
+    }
+    match paths().filter(|path| !any(path)).find_map(|path| host::unclear(&path.written, payload.cwd.as_deref())) {
+        Some(why) => Err(why),
+        None => {
+            Ok(needs.into_iter().map(|need| RawNeed { path: need.path.filter(|path| !any(path)), ..need }).collect())
+        }
+    }
 }
 
 /// The folders that paths go by: what the environment names as the project, else the process's
@@ -410,26 +425,34 @@ fn own_program() -> Option<PathBuf> {
 }
 
 /// What a writing call must not touch: what guards this step, and what any vendor is governed by.
-fn places(setup: &Setup, own: PathBuf, project: Option<&Path>, environment: Environment<'_>) -> Vec<Protected> {
+fn places(
+    setup: &Setup,
+    folders: &Folders,
+    taken: &[Taken],
+    environment: Environment<'_>,
+) -> Result<Vec<Protected>, String> {
+    let own = own_program().ok_or(
+        "cannot be judged: the file of the program that guards this step cannot be told; mount /proc, or start the program by \
+         its absolute path",
+    )?;
     let file = |path: PathBuf, what| Protected::guard(Place::File(path), what);
     let mut all = Vec::new();
     all.extend(setup.frame.clone().map(|path| file(path, "the frame in force")));
-    let what = "the program that guards this step";
-    let folder = own.parent().map(PathBuf::from);
-    all.push(file(own, what));
+    let folder = own.parent().map(PathBuf::from).filter(|folder| taken.iter().any(|path| path.is_below(folder)));
+    all.push(file(own, "the program that guards this step"));
+    // the programs beside it are as good as it: one of them writes the entries. Where the system told
+    // of the program, no link is left in its folder's name
     if let Some(folder) = folder {
         // a project that holds the program, as a checkout does, is worked on all the same
-        let holds = project.is_some_and(|project| project.starts_with(&folder));
+        let holds = folders.real_project().is_some_and(|project| project.starts_with(&folder));
         let names = if holds { &["mh-*"] } else { &["*"] };
-        // the programs beside it are as good as it: one of them writes the entries. Where the system
-        // told of the program, no link is left in its folder's name
         let place = Place::Among { names, folders: vec![folder], below: !holds };
         all.push(Protected::guard(place, "beside the program that guards this step"));
     }
     all.extend(setup.audit.clone().map(|path| file(path, "the audit of this step")));
     all.extend(setup.decider.as_ref().map(|decider| file(decider.path().into(), "the decider of this step")));
-    all.extend(vendor::places(environment, project));
-    all
+    all.extend(vendor::places(environment, folders.project.as_deref()));
+    Ok(all)
 }
 
 /// What the vendor loads by itself, of its own accord.

@@ -299,3 +299,44 @@ fn a_relative_path_goes_by_the_calls_folder_and_the_project_by_the_launchers() {
         case.hook(vendor).folder(case.scratch.root()).stdin(bytes(&payload)).answer().denial();
     }
 }
+
+#[test]
+fn what_lies_beside_the_hook_is_held_and_a_project_that_holds_it_is_worked_on() {
+    let case = Case::new();
+    let install = case.scratch.folder("opt/tools");
+    let checkout = case.scratch.folder("disk/checkout");
+    symlink(case.scratch.path("disk"), case.scratch.path("by-link")).unwrap();
+    for vendor in BOTH {
+        let says = |folder: &Path, project: &Path, path: &Path| {
+            let program = folder.join(format!("mh-hook-{vendor}"));
+            if !program.exists() {
+                fs_err::copy(crate::common::program(&format!("mh-hook-{vendor}")), &program).unwrap();
+            }
+            let payload = bytes(&case.writes(vendor, path));
+            let line = "\"$0\" --frame \"$1\" --policy deny-only < \"$2\"";
+            let payload = case.scratch.file("payload.json", payload);
+            let mut shell = std::process::Command::new("/bin/sh");
+            shell.args(["-c", line]).arg(program).arg(&case.frame).arg(payload).env_clear();
+            let output = shell.env("CLAUDE_PROJECT_DIR", project).current_dir(project).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            (output.status.code(), said.split(": ").next().unwrap_or_default().to_string())
+        };
+        for (file, what) in [
+            ("mh-setup", Some("beside the program that guards this step")),
+            ("deep/other", Some("beside the program that guards this step")),
+            ("../else", None),
+        ] {
+            let (code, said) = says(&install, &case.project, &install.join(file));
+            assert_eq!(code, Some(if what.is_some() { 2 } else { 0 }), "{file} {said}");
+            assert!(
+                said.ends_with(&what.map(|what| format!(", which is {what}")).unwrap_or_default()),
+                "{file} {said}"
+            );
+        }
+        // the program in the project itself, which is reached by a link
+        let project = case.scratch.path("by-link/checkout");
+        for (file, code) in [("src/a.rs", 0), ("a.rs", 0), ("mh-setup", 2), ("mh-hook-claude", 2)] {
+            assert_eq!(says(&checkout, &project, &project.join(file)).0, Some(code), "{vendor} {file}");
+        }
+    }
+}

@@ -47,6 +47,11 @@ impl Taken {
         &self.written
     }
 
+    /// Whether it is this folder, or lies below it, by any of its names.
+    pub fn is_below(&self, folder: &Path) -> bool {
+        self.names().any(|name| name.starts_with(folder))
+    }
+
     /// Every name of what is written to.
     fn names(&self) -> impl Iterator<Item = &Path> {
         let led = self.led.iter().flat_map(|led| [led.real.as_path(), &led.entry]);
@@ -131,7 +136,8 @@ impl Folders {
         })
     }
 
-    fn real_project(&self) -> Option<&Path> {
+    /// Where the project folder really lies.
+    pub fn real_project(&self) -> Option<&Path> {
         let real = |project: &Path| follow(project).map_or_else(|_| project.into(), |led| led.real);
         self.real_project.get_or_init(|| self.project.as_deref().map(real)).as_deref()
     }
