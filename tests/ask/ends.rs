@@ -26,11 +26,11 @@ fn abandoned(over: &Over, why: &str) {
     for warning in warnings {
         assert!(warning.ends_with(&format!("waited for a decision, and was denied: {why}")), "{warning}");
     }
-    // and the hooks have passed that on
+    // and the hooks have passed that on, if the vendor let them live so long
     for call in ["c1", "c2"] {
         let (decision, by, reason) = over.decided(call);
         assert_eq!((decision, by), ("deny", "adapter"));
-        assert!(reason.contains(why), "{reason}");
+        assert!(reason.contains(why) || reason == "its hook was ended before a decision could go out", "{reason}");
     }
 }
 

@@ -30,10 +30,9 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
             "claude" => {
                 "say '{\"type\":\"assistant\",\"message\":{\"id\":\"m0\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"}]}}'"
             }
-            // its rollout is looked at now and then, and the hook's word is heard first
             _ => {
                 "item '{\"type\":\"Reasoning\",\"id\":\"r\",\"summary_text\":[\"hm\"]}'; \
-                 say '{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"reasoning\",\"text\":\"hm\"}}'; sleep 1"
+                 say '{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"reasoning\",\"text\":\"hm\"}}'"
             }
         };
         both(
@@ -52,7 +51,8 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
         );
         assert!(init["session_id"].is_string() && init["cwd"].is_string() && init["frame"].is_string());
         assert_eq!(records[1], json!({"type": "user", "text": "do it"}));
-        assert_eq!(records[2], json!({"type": "reasoning", "text": "hm"}));
+        // the stream and the hook's word are two files: on a busy machine either is seen first
+        assert!(records.contains(&json!({"type": "reasoning", "text": "hm"})), "{records:?}");
         let used = |id: &str| records.iter().position(|record| record["type"] == "tool_use" && record["id"] == id);
         let over = |id: &str| records.iter().position(|record| record["type"] == "tool_result" && record["id"] == id);
         assert!(used("c1").unwrap() < over("c1").unwrap());
