@@ -14,7 +14,7 @@ pub const MAX_DEPTH: usize = 127;
 const FEW_KEYS: usize = 16;
 
 /// From so many hashed keys of one object on, they are compared part by part.
-const PART: usize = 16 * 1024;
+const PART: usize = 4 * 1024;
 
 /// Bytes of a key for which memory is held until the next.
 const LARGE_KEY: usize = 4 * 1024;
