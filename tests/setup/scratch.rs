@@ -25,7 +25,8 @@ impl Scratch {
         };
         let root = tempfile::Builder::new().prefix(".mh-setup-test-").tempdir_in(base).unwrap();
         let scratch = Scratch { root };
-        for folder in ["bin", "home", "codex", "project", "path"] {
+        // with a root of its own: what lies above it, in a home, is no configuration of the project's
+        for folder in ["bin", "home", "codex", "project", "path", ".git"] {
             fs::create_dir(scratch.at(folder)).unwrap();
         }
         for (name, built) in [
