@@ -37,6 +37,10 @@ impl Scratch {
             let copy = scratch.at("bin").join(name);
             fs::hard_link(built, &copy).or_else(|_| fs::copy(built, &copy).map(drop)).unwrap();
         }
+        // what Codex takes where a person's own shell is neither bash nor zsh
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let bash = std::env::split_paths(&path).map(|folder| folder.join("bash")).find(|bash| bash.is_file());
+        std::os::unix::fs::symlink(bash.expect("no bash on PATH"), scratch.at("path/bash")).unwrap();
         scratch.frame("frame.json", &[Operation::FileRead]);
         scratch
     }
