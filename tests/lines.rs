@@ -214,7 +214,7 @@ begin
 call allow Bash '{"command":"x"}'; call allow Bash '{"command":"other"}'
 call abstain Bash '{"command":"x"}'; call deny Bash '{"command":"x"}'; call replace Bash '{"command":"x"}'
 call path Read '{"file_path":"/a"}'
-printf '{"session_id":"s1","prompt_id":"p","agent_id":"a1","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"x"},"tool_use_id":"nested"}' | $program $words > /dev/null 2>&1
+printf '{"session_id":"s1","prompt_id":"p","agent_id":"a1","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"x"},"tool_use_id":"nested"}' | "$program" $words > /dev/null 2>&1
 answer fine
 "#;
     let mut lines = Vec::new();

@@ -322,7 +322,7 @@ fn a_call_whose_hook_is_gone_while_it_waits_was_denied() {
         room.claude(&format!(
             "begin; use c1 Bash '{{\"command\":\"x\"}}'
             printf '%s' '{{\"session_id\":\"s1\",\"prompt_id\":\"p\",\"cwd\":\"/\",\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":{{}},\"tool_use_id\":\"c1\"}}' > \"$ROOM/payload\"
-            $program $words < \"$ROOM/payload\" & hook=$!
+            \"$program\" $words < \"$ROOM/payload\" & hook=$!
             while [ ! -e \"$ROOM/asked\" ]; do sleep 0.1; done
             kill -9 $hook; wait $hook; {result}; answer fine"
         ));

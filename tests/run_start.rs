@@ -156,7 +156,7 @@ fn the_lines_of_a_shell_script_work() {
     let run = room.command("claude", &[]);
     let shell = |line: &str| {
         let mut shell = std::process::Command::new("/bin/sh");
-        shell.args(["-c", &line.replace("mh-run", &run.get_program().to_string_lossy())]);
+        shell.args(["-c", &line.replace("mh-run", &format!("'{}'", run.get_program().display()))]);
         like(&run, &mut shell).current_dir(room.path("project"));
         Ended::of(shell.output().unwrap())
     };

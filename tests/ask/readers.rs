@@ -74,7 +74,7 @@ fn a_second_signal_does_not_wait_at_all() {
     for ended in [false, true] {
         // beside one that is told once, and waits
         let rooms = [Room::new(), Room::new()];
-        let marks = [0, 1].map(|which| mark(22 + 2 * which + u32::from(ended)));
+        let marks = [0, 1].map(|which| mark(30 + 2 * which + u32::from(ended)));
         let [(mut run, stdout), (mut waits, its_stdout)] = [0, 1].map(|which| {
             // one turn goes on, one is over and cannot be told
             let body = match ended {

@@ -62,30 +62,31 @@ fn garbage_and_silence_change_nothing() {
 }
 
 #[test]
-fn a_thousand_connections_do_not_keep_a_hook_out() {
+fn more_connections_than_there_are_descriptors_do_not_keep_a_hook_out() {
     let room = Room::new();
     room.claude(ONE_CALL);
-    // there are not that many descriptors
     let command = room.governed("claude", &["--decisions", "ask"]);
     let mut run = Asking::of(&mut through_shell(&command, "ulimit -n 256; exec \"$@\""));
     run.next("turn.started");
     let path = socket(&room);
     let (sender, come) = std::sync::mpsc::channel();
+    let (over, held_until) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {
-        let all = (0..1000).map_while(|_| UnixStream::connect(&path).ok().inspect(|_| sender.send(()).unwrap_or(())));
+        let all = (0..400).map_while(|_| UnixStream::connect(&path).ok().inspect(|_| sender.send(()).unwrap_or(())));
         let held: Vec<UnixStream> = all.collect();
-        std::thread::sleep(crate::asking::PATIENCE);
+        let _ = held_until.recv();
         drop(held);
     });
     for _ in 0..300 {
-        come.recv_timeout(crate::asking::PATIENCE).unwrap();
+        come.recv_timeout(PATIENCE).unwrap();
     }
     std::fs::write(room.path("go"), "").unwrap();
     run.next("tool.requested");
     run.decide("1", "c1", allow());
     run.done("1");
-    let over = run.end();
-    assert_eq!((over.code, over.decided("c1").0), (Some(0), "allow"));
+    let ended = run.end();
+    assert_eq!((ended.code, ended.decided("c1").0), (Some(0), "allow"));
+    drop(over);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn on_a_full_disk_or_a_read_only_one_the_old_bytes_stay() {
             "2 old fill frame.json more",
             "no space left on device",
         ),
-        ("mount -o remount,ro .", "2 old frame.json", "read-only file system"),
+        ("mount -o remount,bind,ro .", "2 old frame.json", "read-only file system"),
     ] {
         let (output, said) = on_a_disk(&Scratch::new(), before);
         assert_eq!(said, left, "{before}: {output:?}");

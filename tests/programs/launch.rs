@@ -2,6 +2,8 @@
 
 use std::os::unix::ffi::OsStringExt as _;
 
+use metaharness::frame::shown;
+
 use crate::common::{CLAUDE, CODEX, GOLDEN, Run, Scratch, VENDORS, fixture, shell};
 
 fn golden() -> String {
@@ -95,7 +97,7 @@ fn a_pin_is_held_to() {
         passes(vendor, admitted(vendor).env("MH_FRAME", golden()).env("MH_FRAME_DIGEST", GOLDEN));
         let why = format!(
             "the frame {} is refused: pinned: the frame is {GOLDEN}, and {other} is asked for: this is another frame",
-            golden()
+            shown(&golden())
         );
         stopped(vendor, admitted(vendor).frame(golden()).args(["--digest", &other]), &why);
         stopped(vendor, admitted(vendor).env("MH_FRAME", golden()).env("MH_FRAME_DIGEST", &other), &why);

@@ -7,6 +7,7 @@ mod audit;
 mod common;
 mod documents;
 mod events;
+mod keys;
 mod launch;
 mod limits;
 mod mcp;

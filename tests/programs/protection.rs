@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use metaharness::frame::shown;
+
 use crate::common::{CLAUDE, CODEX, Run, Scratch, bytes, call, program};
 
 /// A project with a frame that admits every write, and a hook that is told of it.
@@ -53,7 +55,7 @@ impl Case {
             "{} would change {}, which is {what}: what guards a step is not changed from inside it (step 1, attempt 1, state s, \
              workflow w); admitted here: ",
             payload["tool_name"].as_str().unwrap(),
-            path.display()
+            shown(path.to_str().unwrap())
         );
         assert!(reason.starts_with(&wanted), "{reason}\n{wanted}");
     }

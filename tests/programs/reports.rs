@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use metaharness::frame::shown;
+
 use crate::common::{Answer, CLAUDE, CODEX, GOLDEN, Run, Scratch, VENDORS, bytes, call, event, fixture, run, shell};
 
 fn golden() -> std::path::PathBuf {
@@ -418,6 +420,6 @@ fn r53_an_admitted_write_does_not_reach_what_guards_the_step() {
     ] {
         let payload = bytes(&call(CLAUDE, "Write", json!({ "file_path": path, "content": "" })));
         let reason = Run::hook(CLAUDE).frame(&frame).stdin(payload).answer().denial();
-        assert!(reason.starts_with(&format!("Write would change {path}, which is {what}: ")), "{reason}");
+        assert!(reason.starts_with(&format!("Write would change {}, which is {what}: ", shown(path))), "{reason}");
     }
 }

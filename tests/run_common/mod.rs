@@ -27,7 +27,7 @@ program=$(printf %s "$settings" | sed 's/.*"command":"\([^"]*\)".*/\1/')
 words=$(printf %s "$settings" | sed 's/.*"args":\[\([^]]*\)\].*/\1/' | tr -d '"' | tr ',' ' ')
 hook() {
   printf '{%s"session_id":"s1","prompt_id":"p","cwd":"/","hook_event_name":"%s","tool_name":"%s","tool_input":%s,"tool_use_id":"%s"}' \
-    "${agent:+\"agent_id\":\"$agent\",}" "$1" "$2" "$4" "$3" | $program $words > "$ROOM/answer" 2>&1
+    "${agent:+\"agent_id\":\"$agent\",}" "$1" "$2" "$4" "$3" | "$program" $words > "$ROOM/answer" 2>&1
   code=$?
 }
 begin() { say '{"type":"system","subtype":"init","session_id":"s1","model":"model-1"}'; }

@@ -25,7 +25,8 @@ impl Scratch {
         };
         let root = tempfile::Builder::new().prefix(".mh-setup-test-").tempdir_in(base).unwrap();
         let scratch = Scratch { root };
-        for folder in ["bin", "home", "codex", "project", "path"] {
+        // with a root of its own: what lies above it, in a home, is no configuration of the project's
+        for folder in ["bin", "home", "codex", "project", "path", ".git"] {
             fs::create_dir(scratch.at(folder)).unwrap();
         }
         for (name, built) in [
@@ -36,6 +37,10 @@ impl Scratch {
             let copy = scratch.at("bin").join(name);
             fs::hard_link(built, &copy).or_else(|_| fs::copy(built, &copy).map(drop)).unwrap();
         }
+        // what Codex takes where a person's own shell is neither bash nor zsh
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let bash = std::env::split_paths(&path).map(|folder| folder.join("bash")).find(|bash| bash.is_file());
+        std::os::unix::fs::symlink(bash.expect("no bash on PATH"), scratch.at("path/bash")).unwrap();
         scratch.frame("frame.json", &[Operation::FileRead]);
         scratch.vendor("claude", "2.1.332 (Claude Code)");
         scratch.vendor("codex", "codex-cli 0.171.0");
