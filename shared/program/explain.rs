@@ -226,6 +226,9 @@ pub(super) fn expectations(terms: &Terms<'_>, list: &Path, program: &str) -> Res
             );
         }
     }
+    if all == 0 {
+        return Err(Stop::failed(format!("{name}: there is no expectation in it")));
+    }
     Ok(match missed {
         0 => (format!("{all} of {all} expectations hold\n"), End::Good),
         missed => (format!("{} of {all} expectations hold\n", all - missed), End::Refused),

@@ -65,6 +65,12 @@ impl Place {
     }
 }
 
+/// The folder that a variable names; a relative one is relative to the project, where the vendor is started.
+pub fn folder(environment: Environment<'_>, name: &str, project: Option<&Path>) -> Option<PathBuf> {
+    let named = environment(name).filter(|value| !value.is_empty()).map(PathBuf::from)?;
+    project.map(|project| project.join(&named)).unwrap_or(named).into()
+}
+
 /// All of them.
 pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
     let mut all = claude::places(environment, project);
@@ -96,8 +102,6 @@ const GIT: &[&[&str]] = &[
     &[".git", "commondir"],
     &[".git", "worktrees", "**"],
     &[".git", "modules", "**"],
-    &[".gitconfig"],
-    &[".config", "git", "config"],
 ];
 
 /// Programs that vendors, the entry's line and the shells of vendors start by name.
@@ -141,7 +145,7 @@ fn starting(environment: Environment<'_>) -> Vec<Protected> {
     all.push(Protected::starts(Place::Among { names, folders: etc, below: false }, what));
     let etc = vec!["/etc/profile.d".into()];
     all.push(Protected::starts(Place::Among { names: &["*.sh"], folders: etc, below: false }, what));
-    all.push(Protected::starts(Place::Among { names: SHELL_FILES, folders: homes, below: false }, what));
+    all.push(Protected::starts(Place::Among { names: SHELL_FILES, folders: homes.clone(), below: false }, what));
     let mut path: Vec<PathBuf> =
         environment("PATH").iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute()).collect();
     path.extend(["/bin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from));
@@ -150,6 +154,9 @@ fn starting(environment: Environment<'_>) -> Vec<Protected> {
     let what = "what git obeys, which vendors start by themselves";
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(absolute);
     let shared = absolute("XDG_CONFIG_HOME").map(|folder| folder.join("git/config"));
+    let below = homes.iter().map(|home| home.join(".config/git")).collect();
+    all.push(Protected::starts(Place::Among { names: &[".gitconfig"], folders: homes, below: false }, what));
+    all.push(Protected::starts(Place::Among { names: &["config"], folders: below, below: false }, what));
     let files = named.chain(shared).chain(["/etc/gitconfig".into()]).map(Place::File);
     all.extend(GIT.iter().map(|names| Place::Names(names)).chain(files).map(|place| Protected::starts(place, what)));
     let what = "what every program on this system is started by";

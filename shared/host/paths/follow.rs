@@ -101,6 +101,10 @@ pub fn follow(path: &Path) -> Result<Led, Untold> {
             _ => {}
         }
     }
+    // what has no link in it, as another process's memory, is no file of anybody's either
+    if !missing && is_procfs(&real) {
+        return Err(Untold::Own);
+    }
     Ok(Led { entry: entry.unwrap_or_else(|| real.clone()), real, missing })
 }
 

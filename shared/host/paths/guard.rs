@@ -52,13 +52,15 @@ impl<'a> Name<'a> {
         })
     }
 
-    /// Whether it is a file of one of these names in this folder, or below it.
+    /// Whether it is a file of one of these names in this folder, or below it. The folder is followed only for a path that
+    /// has such a name.
     fn is_among(&self, names: &[&str], folder: &Path, below: bool) -> bool {
+        let inside = |folder: &Path| match below {
+            true => self.path.starts_with(folder),
+            false => self.path.parent() == Some(folder),
+        };
         self.small.last().is_some_and(|name| names.iter().any(|pattern| like(pattern, name)))
-            && match below {
-                true => self.path.starts_with(folder),
-                false => self.path.parent() == Some(folder),
-            }
+            && (inside(folder) || inside(&real(folder)))
     }
 }
 

@@ -9,6 +9,7 @@ pub use entry::{EVENTS, Form, SHELL_END, group, managed, settings};
 
 use std::path::{Path, PathBuf};
 
+use super::places::folder;
 use super::{
     Environment, Event, Input, Payload, Place, Protected, RawAsks, RawNeed, Sample, Table, Vendor, Verdict, Wire,
 };
@@ -147,19 +148,22 @@ const STARTED: &[&[&str]] = &[
 /// The places that Claude Code is governed by and started from.
 pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
     let what = "the configuration of Claude Code";
-    let home = environment("HOME").map(PathBuf::from);
-    let folders = [environment("CLAUDE_CONFIG_DIR").map(PathBuf::from), home.as_ref().map(|home| home.join(".claude"))];
+    let home = folder(environment, "HOME", project);
+    let folders = [folder(environment, "CLAUDE_CONFIG_DIR", project), home.as_ref().map(|home| home.join(".claude"))];
     let mut places = vec![
         Place::Names(&[".claude", "settings*.json"]),
         Place::Names(&[".claude.json"]),
         Place::folder("/etc/claude-code".into(), project),
     ];
-    let own = [".claude/settings.json", ".claude/settings.local.json"];
+    // the folder first: where it is missing, nothing below it is looked for
+    let own = [".claude", ".claude/settings.json", ".claude/settings.local.json"];
     places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
+    // what is in it may be a link into another folder, where people keep such files
+    let mut linked: Vec<PathBuf> = project.into_iter().map(|project| project.join(".claude")).collect();
     for folder in folders.into_iter().flatten() {
         let settings = folder.join("settings.json");
+        linked.push(folder.clone());
         places.push(Place::folder(folder, project));
-        // it may be a link into another folder, where people keep such files
         places.push(Place::File(settings));
     }
     places.extend(home.map(|home| Place::File(home.join(".claude.json"))));
@@ -167,8 +171,11 @@ pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Prote
     let what = "what Claude Code starts or obeys by itself at its next start";
     all.extend(STARTED.iter().map(|names| Protected::starts(Place::Names(names), what)));
     all.extend(project.map(|project| Protected::starts(Place::File(project.join(".mcp.json")), what)));
+    let linked = linked.iter().flat_map(|folder| ["agents", "skills", "commands"].map(|name| folder.join(name)));
+    all.extend(linked.map(|folder| Protected::starts(Place::folder(folder, project), what)));
     let what = "the program of Claude Code";
-    let program: [&[&str]; 2] = [&["node_modules", "@anthropic-ai", "**"], &[".local", "share", "claude", "**"]];
+    let program: [&[&str]; 2] =
+        [&["node_modules", "@anthropic-ai", "claude-code*", "**"], &[".local", "share", "claude", "**"]];
     all.extend(program.map(|names| Protected::guard(Place::Names(names), what)));
     all
 }

@@ -23,7 +23,7 @@ pub static TABLE: Table = Table {
         Tool::carries("Edit", "file.edit", |call| on_file(call, "file_path", FileEdit)),
         Tool::carries("MultiEdit", "file.edit", |call| on_file(call, "file_path", FileEdit)),
         Tool::carries("NotebookEdit", "file.edit", |call| on_file(call, "notebook_path", FileEdit)),
-        Tool::carries("Read", "file.read", |call| on_file(call, "file_path", FileRead)),
+        Tool::carries("Read", "file.read", read),
         Tool::carries("Write", "file.write", |call| on_file(call, "file_path", FileWrite)),
         Tool::carries("ListMcpResourcesTool", "mcp.call SERVER/resources/list", |call| {
             resources(call, "resources/list")
@@ -91,11 +91,20 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     if path.len() > LONGEST {
         return RawAsks::Nothing(RawNeed::too_long());
     }
-    let mut folder = if path.is_empty() { ".".to_string() } else { path.into_owned() };
+    let mut folder = if path.is_empty() { ".".to_string() } else { path.to_string() };
     if let Head::Glob = head {
         // the vendor cuts it off (measured), and what is behind it may be an absolute path
         if pattern.trim() != pattern || pattern.contains('\u{feff}') {
             return RawAsks::Nothing("has white space at an end of its pattern: write it without".into());
+        }
+        // of an absolute pattern, the folder that it begins with is cut off at its ends alone, as `path` is (measured)
+        let blank = |part: &str| part.ends_with(|c: char| c.is_whitespace());
+        if let Some(part) = path.split('/').chain(pattern.split('/')).find(|part| blank(part)) {
+            return RawAsks::Nothing(format!(
+                "has {} in its path or pattern, and one reader cuts the white space at its end off and another does not: write \
+                 it without, or search the folder above",
+                clipped(&shown(part), 150)
+            ));
         }
         let wild = pattern.find(['*', '?', '[', '{', '!', '(']).unwrap_or(pattern.len());
         let (literal, rest) = match pattern[..wild].rfind('/') {
@@ -103,7 +112,7 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
             Some(slash) => pattern.split_at(slash + 1),
             None => ("", pattern.as_ref()),
         };
-        if rest.contains("..") {
+        if rest.split(['/', '{', '}', ',', '(', ')', '|']).any(|part| part == "..") {
             return RawAsks::Nothing("has `..` behind a wildcard, so it cannot be told where it looks".into());
         }
         if literal.starts_with('/') {
@@ -116,6 +125,25 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
         path: Some(RawPath { written: folder, kind: PathKind::Folder }),
         ..RawNeed::of(operation)
     }])
+}
+
+/// Reads a file. Of a picture that macOS has named by the time of day, the vendor takes the other blank before AM or PM
+/// where there is none of this name (measured, both ways).
+fn read(call: &Payload<'_>) -> RawAsks {
+    const BLANKS: [&str; 2] = [" ", "\u{202f}"];
+    let mut asks = on_file(call, "file_path", FileRead);
+    if let RawAsks::Needs(needs) = &mut asks {
+        let written =
+            needs.iter().find_map(|need| need.path.as_ref()).map(|path| path.written.clone()).unwrap_or_default();
+        let other = |end: &str, from: &str, to: &str| {
+            written.strip_suffix(&format!("{from}{end}")).map(|head| RawNeed::on(FileRead, format!("{head}{to}{end}")))
+        };
+        let [plain, narrow] = BLANKS;
+        needs.extend(
+            ["AM.png", "PM.png"].iter().find_map(|end| other(end, plain, narrow).or_else(|| other(end, narrow, plain))),
+        );
+    }
+    asks
 }
 
 /// Starts an agent: here, in a copy of the working tree, or on another machine.
@@ -210,6 +238,18 @@ mod tests {
             ("Glob", r#"{"path": "src"}"#, "dir.list Folder src"),
             ("Grep", r#"{"pattern": "/a/*", "path": "src"}"#, "search Folder src"),
             ("LS", r#"{"path": "/a"}"#, "dir.list Folder /a"),
+            ("Glob", r#"{"pattern": "**/[...slug]/v*..md"}"#, "dir.list Folder ."),
+            (
+                "Read",
+                r#"{"file_path": "/a 5 AM.png"}"#,
+                "file.read File /a 5 AM.png, file.read File /a 5\u{202f}AM.png",
+            ),
+            (
+                "Read",
+                r#"{"file_path": "/a 5\u202fPM.png"}"#,
+                "file.read File /a 5\u{202f}PM.png, file.read File /a 5 PM.png",
+            ),
+            ("Read", r#"{"file_path": "/a AM.jpg"}"#, "file.read File /a AM.jpg"),
             ("Skill", r#"{"skill": "a", "args": "mail to a@b.org"}"#, "skill.load"),
             ("Skill", r#"{"skill": "a", "args": "see @x/y"}"#, "skill.load, file.read Any @x/y, dir.list Any @x/y"),
             ("Skill", r#"{"skill": "a", "args": "\u3002@x"}"#, "skill.load, file.read Any @x, dir.list Any @x"),
@@ -220,6 +260,7 @@ mod tests {
         }
         for (tool, input, wanted) in [
             ("Glob", r#"{"pattern": "a/*/../b"}"#, "has `..` behind a wildcard, so it cannot be told where it looks"),
+            ("Glob", r#"{"pattern": "a/{..,b}/c"}"#, "has `..` behind a wildcard, so it cannot be told where it looks"),
             ("Skill", r#"{"args": ["@a"]}"#, "has `args` that are no string, so it cannot be told what they name"),
             (
                 "Skill",
@@ -236,6 +277,22 @@ mod tests {
         ] {
             assert_eq!(looks(tool, input), Err(wanted.into()), "{tool} {input}");
         }
+    }
+
+    #[test]
+    fn white_space_at_the_end_of_a_name_is_refused_in_a_glob() {
+        for input in [
+            r#"{"path": ".. ", "pattern": "sib/*"}"#,
+            r#"{"path": "link ", "pattern": "dir/*"}"#,
+            r#"{"path": "/p/ ", "pattern": "sub/*"}"#,
+            r#"{"pattern": "/p/.. /*"}"#,
+            r#"{"pattern": "/p/sub\u00a0/b.txt"}"#,
+            r#"{"pattern": "/p/sub\u2028/*"}"#,
+        ] {
+            let why = looks("Glob", input).unwrap_err();
+            assert!(why.contains("cuts the white space at its end off"), "{input}: {why}");
+        }
+        assert!(looks("Glob", r#"{"path": "a b/c d", "pattern": "e f/*"}"#).is_ok());
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub use entry::{
 
 use std::path::{Path, PathBuf};
 
+use super::places::folder;
 use super::{Environment, Event, Input, Payload, Place, Protected, RawAsks, Sample, Table, Vendor, Verdict, Wire};
 use crate::decide::Half;
 use crate::frame::mcp;
@@ -160,10 +161,10 @@ const STARTED: &[&[&str]] = &[
 
 /// The places that Codex is governed by and started from.
 pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
-    let home = environment("HOME").map(PathBuf::from);
+    let home = folder(environment, "HOME", project);
     let mut places: Vec<Place> = CONFIGURATION.iter().map(|names| Place::Names(names)).collect();
     places.push(Place::folder("/etc/codex".into(), project));
-    let folders = [environment("CODEX_HOME").map(PathBuf::from), home.as_ref().map(|home| home.join(".codex"))];
+    let folders = [folder(environment, "CODEX_HOME", project), home.as_ref().map(|home| home.join(".codex"))];
     let own = [".codex/config.toml", ".codex/hooks.json"];
     places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
     for folder in folders.into_iter().flatten() {
@@ -176,7 +177,7 @@ pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Prote
     let mut all: Vec<Protected> = places.into_iter().map(|place| Protected::guard(place, what)).collect();
     let what = "what Codex starts or obeys by itself at its next start";
     all.extend(STARTED.iter().map(|names| Protected::starts(Place::Names(names), what)));
-    let program = Place::Names(&["node_modules", "@openai", "**"]);
+    let program = Place::Names(&["node_modules", "@openai", "codex*", "**"]);
     all.push(Protected::guard(program, "the program of Codex"));
     all
 }
