@@ -81,7 +81,8 @@ pub fn hold<V: Vendor>(bytes: &[u8], facts: &Facts) {
             let asked = |_: &Decider, line: &str| Ok(ask.map(|ask| ask(line)).unwrap_or_default().into_bytes());
             let left = || Duration::from_secs(10);
             let embedder = Some(Embedder { ask: &asked, left: &left });
-            let around = Surroundings { environment: &environment, folder: Some(PROJECT.into()), embedder, deadline: None };
+            let around =
+                Surroundings { environment: &environment, folder: Some(PROJECT.into()), embedder, deadline: None };
             let judged = judge::<V>(setup, &input, &around);
             let mut record = judged.record.line();
             assert_eq!(record.pop(), Some('\n'));
