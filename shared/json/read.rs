@@ -146,8 +146,8 @@ fn partition(keys: &mut [Seen]) -> [usize; 257] {
 
 /// What keys are hashed by, drawn at random when the first is: who writes a document must not be able to choose keys that
 /// collide. A key is a polynomial modulo 2^61 - 1, its coefficients seven bytes each and the last one's end marked, and its
-/// hash is the value at a secret point (Carter and Wegman 1979): of all points, no more than `n` in 14 thousand millions
-/// give two different keys of `n` bytes the same tag. One multiplication for seven bytes is what makes it quick.
+/// hash is the value at a secret point (Carter and Wegman 1979): of all points, about `n / 7 + 2` in 2^31 at most give two
+/// different keys of up to `n` bytes the same tag. One multiplication for seven bytes is what makes it quick.
 struct Secret(u64);
 
 impl Secret {
