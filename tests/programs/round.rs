@@ -151,7 +151,8 @@ fn what_one_reader_cuts_off_or_writes_out_is_told_for_no_tool() {
         {
             let reason = case.says(vendor, tool, input).unwrap_or_else(|| panic!("{tool} {path:?} runs"));
             // a patch has its own words for a blank before a path
-            assert!(reason.contains(word) || tool == "apply_patch", "{tool} {path:?}: {reason}");
+            let of_a_name = tool == "Glob" && reason.contains("white space at its end");
+            assert!(reason.contains(word) || tool == "apply_patch" || of_a_name, "{tool} {path:?}: {reason}");
         }
     }
     for pattern in [" /etc/*", "\u{feff}/etc/*", "/etc/*\u{a0}"] {
