@@ -64,14 +64,16 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Small letters, with the two that a file system without case takes for `i` and `s`.
+/// Small letters, with those that a file system without case takes for `i`, `k` and `s`. All names that are looked for are
+/// ASCII.
 fn small(name: &str) -> String {
     let plain = |c: char| match c {
-        '\u{131}' => 'i',
+        '\u{130}' | '\u{131}' => 'i',
+        '\u{212a}' => 'k',
         '\u{17f}' => 's',
-        c => c,
+        c => c.to_ascii_lowercase(),
     };
-    name.chars().flat_map(char::to_lowercase).map(plain).collect()
+    name.chars().map(plain).collect()
 }
 
 /// A protected place and what one look at it tells, so that most paths are told from it by their

@@ -10,8 +10,9 @@ use crate::counts::{Counter, size};
 use crate::payloads::{keys, patch, payload, plain};
 use crate::{measured, processor_ratio};
 
-/// Kilobytes that a hook may have above an empty static program.
-const SIZE: f64 = 335.0;
+/// Kilobytes that a hook may have above an empty static program. 0.1.1 has some 50 more than 0.1.0: paths taken in every way,
+/// the list of guarded places, keys told apart under a secret.
+const SIZE: f64 = 400.0;
 
 /// What a hook may take of the processor's time, as a multiple of what a program takes that only reads.
 const PROCESSOR: f64 = 2.5;
