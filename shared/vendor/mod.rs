@@ -178,6 +178,11 @@ fn answer(members: impl FnOnce(&mut Writer)) -> String {
     one_line(out.finish())
 }
 
+/// Whether a reader may cut this off at an end of a path: what `trim` of JavaScript does, which takes U+FEFF too.
+pub fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\u{feff}'
+}
+
 /// The form that both vendors have for what is said about an event.
 fn specific(event: &str, said: impl FnOnce(&mut Writer)) -> String {
     answer(|out| {

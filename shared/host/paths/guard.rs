@@ -171,7 +171,9 @@ mod tests {
             Place::Folder { folder, except } => taken.names().any(|name| {
                 name.starts_with(real(folder)) && !except.as_ref().is_some_and(|except| name.starts_with(real(except)))
             }),
-            Place::Names(_) | Place::Among { .. } => unreachable!(),
+            Place::Names(_) | Place::Among { .. } => {
+                panic!("{place:?} is told by letters, and no rule of links is about it")
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use follow::{Led, follow, is_own};
 use crate::decide::clipped;
 use crate::frame::shown;
 use crate::scope::{Spelled, fold};
-use crate::vendor::{PathKind, RawPath};
+use crate::vendor::{PathKind, RawPath, is_blank};
 
 /// The folders that a payload's paths are to be understood by.
 #[derive(Debug, Clone, Default)]
@@ -62,11 +62,9 @@ impl Taken {
 /// Why it cannot be told by its letters which file a path means, to follow the tool's name. `folder` is what a
 /// relative one is relative to.
 pub fn unclear(written: &str, folder: Option<&str>) -> Option<String> {
-    // cut off by JavaScript's `trim`, which takes U+FEFF too
-    let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
     let why = if written.contains('\0') {
         "has a NUL in it, which no path has: write it without"
-    } else if written.starts_with(blank) || written.ends_with(blank) {
+    } else if written.starts_with(is_blank) || written.ends_with(is_blank) {
         "has white space at an end, which one reader cuts off and another does not: write it without"
     } else if written.starts_with('~') {
         "begins with `~`, which is a home folder to one reader and a name to another: write it out from `/` on, or with \

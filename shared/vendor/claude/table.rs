@@ -5,7 +5,7 @@ use crate::frame::Operation::{
     DirList, FileEdit, FileRead, FileWrite, Search, Shell, SkillLoad, SubagentSpawn, TaskTodo, WebRead,
 };
 use crate::frame::shown;
-use crate::vendor::{LONGEST, PathKind, Payload, RawAsks, RawNeed, RawPath, Table, Tool, on_file, resources};
+use crate::vendor::{LONGEST, PathKind, Payload, RawAsks, RawNeed, RawPath, Table, Tool, is_blank, on_file, resources};
 
 const QUEUES: &str = "queues a prompt for later, outside this step";
 const MOVES: &str = "moves the session to another working tree";
@@ -94,12 +94,11 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     let mut folder = if path.is_empty() { ".".to_string() } else { path.to_string() };
     if let Head::Glob = head {
         // the vendor cuts it off (measured), and what is behind it may be an absolute path
-        if pattern.trim() != pattern || pattern.contains('\u{feff}') {
+        if pattern.starts_with(is_blank) || pattern.ends_with(is_blank) || pattern.contains('\u{feff}') {
             return RawAsks::Nothing("has white space at an end of its pattern: write it without".into());
         }
         // of an absolute pattern, the folder that it begins with is cut off at its ends alone, as `path` is (measured)
-        let blank = |part: &str| part.ends_with(|c: char| c.is_whitespace());
-        if let Some(part) = path.split('/').chain(pattern.split('/')).find(|part| blank(part)) {
+        if let Some(part) = path.split('/').chain(pattern.split('/')).find(|part| part.ends_with(is_blank)) {
             return RawAsks::Nothing(format!(
                 "has {} in its path or pattern, and one reader cuts the white space at its end off and another does not: write \
                  it without, or search the folder above",
@@ -288,6 +287,7 @@ mod tests {
             r#"{"pattern": "/p/.. /*"}"#,
             r#"{"pattern": "/p/sub\u00a0/b.txt"}"#,
             r#"{"pattern": "/p/sub\u2028/*"}"#,
+            r#"{"path": "/p/x\ufeff", "pattern": "sub/*"}"#,
         ] {
             let why = looks("Glob", input).unwrap_err();
             assert!(why.contains("cuts the white space at its end off"), "{input}: {why}");
