@@ -11,6 +11,7 @@ mod output;
 mod paths;
 mod setup;
 mod signals;
+mod wires;
 
 pub use audit::{Decided, Record, append, open_audit};
 pub use beside::{Written, write_beside};
@@ -22,6 +23,7 @@ pub use output::{deliver, say, tell, tell_if_read};
 pub use paths::{Folders, Taken, guarded, unclear};
 pub use setup::{DEADLINE, Setup};
 pub use signals::hold as hold_signals;
+pub use wires::{Wires, spawn};
 
 /// The end of a process that must never end in any other way: 0, or 2 for "this must not run".
 /// Both vendors take 1, 101 and every signal for leave to go on.

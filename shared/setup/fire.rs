@@ -3,15 +3,14 @@
 use std::ffi::OsStr;
 use std::io::Write;
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use super::release::{LEFT_OPEN, ended, listen, started};
-use crate::host;
+use crate::host::{self, Wires, spawn};
 
 /// As long as the vendor would wait, by the entry's own `timeout`.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,14 +58,12 @@ pub fn fire(command: Command, payload: &[u8], stream: Stream) -> Result<Shot, St
 type Started = (Child, Receiver<String>, Receiver<String>);
 
 fn sockets(mut command: Command, payload: &[u8]) -> Result<Started, String> {
-    let pair = || UnixStream::pair().map_err(host::words);
-    let ((mut to, stdin), (from_out, stdout), (from_err, stderr)) = (pair()?, pair()?, pair()?);
-    let end = |stream: UnixStream| Stdio::from(OwnedFd::from(stream));
-    command.stdin(end(stdin)).stdout(end(stdout)).stderr(end(stderr));
-    let child = started(command)?;
-    let heard = (listen(Some(from_out)), listen(Some(from_err)));
+    // a group of its own, so that it can be ended with all that it starts
+    command.process_group(0);
+    let (child, Wires { mut stdin, stdout, stderr }) = spawn(command).map_err(host::words)?;
+    let heard = (listen(Some(stdout)), listen(Some(stderr)));
     // a line that does not read is a line whose answer still counts
-    let _ = to.write_all(payload).and_then(|()| to.shutdown(Shutdown::Write));
+    let _ = stdin.write_all(payload).and_then(|()| stdin.shutdown(Shutdown::Write));
     Ok((child, heard.0, heard.1))
 }
 

@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use super::drive::{Wires, spawn};
 use super::{Launch, Order, PrivateRoom};
-use crate::host::words;
+use crate::host::{Wires, spawn, words};
 use crate::vendor::codex::{EVENTS, FEATURES, SESSION, command, trust_key};
 
 /// How long it may take to answer.

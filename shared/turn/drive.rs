@@ -2,10 +2,9 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -16,7 +15,7 @@ use signal_hook::consts::signal as known;
 use signal_hook::iterator::Signals;
 
 use super::{Launch, end_all};
-use crate::host::{Knock, Room, words};
+use crate::host::{Knock, Room, Wires, spawn, words};
 
 /// How long a vendor that was told to stop may take to say so in its stream.
 const GRACE: Duration = Duration::from_secs(5);
@@ -307,29 +306,6 @@ fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, room: &Roo
         }
     }
     ending
-}
-
-/// Our ends of the child's three descriptors.
-pub struct Wires {
-    /// What the child reads.
-    pub stdin: UnixStream,
-    /// What it says.
-    pub stdout: UnixStream,
-    /// And what it says of that.
-    pub stderr: UnixStream,
-}
-
-/// Start it on sockets. A pipe can be opened anew by its name below /proc, by whatever the child starts: a tool then
-/// writes the vendor's own record, or reads and answers in its place. A socket has no such name (ENXIO).
-pub fn spawn(mut command: Command) -> std::io::Result<(Child, Wires)> {
-    let (stdin, its_stdin) = UnixStream::pair()?;
-    let (stdout, its_stdout) = UnixStream::pair()?;
-    let (stderr, its_stderr) = UnixStream::pair()?;
-    let end = |socket: UnixStream| Stdio::from(OwnedFd::from(socket));
-    let child = command.stdin(end(its_stdin)).stdout(end(its_stdout)).stderr(end(its_stderr)).spawn()?;
-    // the command holds the other ends open, and there would be no end of output
-    drop(command);
-    Ok((child, Wires { stdin, stdout, stderr }))
 }
 
 /// Write the prompt, and say that no more comes.
