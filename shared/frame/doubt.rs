@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Frame, Operation, mcp};
+use super::{Frame, Operation, mcp, shown};
 
 /// Something that every reader takes and that is no doubt meant otherwise. `mh-frame-seal`
 /// refuses to mint it, `mh-frame-verify` warns.
@@ -70,6 +70,7 @@ impl fmt::Display for Doubt {
             Doubt::OtherState { step, node } => write!(f, "`step.state` is {step:?}, but `node.id` is {node:?}"),
             Doubt::IdleGlob { glob, why } => write!(f, "the glob {glob:?} of the path scope matches no path: {why}"),
             Doubt::NotAdmitted { rule, operation } => {
+                let operation = shown(&operation.to_string());
                 write!(f, "rule {rule} of the path scope has {operation}, which the frame does not admit anywhere")
             }
             Doubt::Covered { rule, by } => write!(
@@ -148,5 +149,31 @@ fn idle(glob: &str) -> Option<&'static str> {
             "" => Some("a path has no `//`"),
             _ => None,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::ScopeRule;
+
+    /// A name of the frame cannot make a second line of a doubt, whichever doubt names it.
+    #[test]
+    fn a_doubt_is_one_line_whatever_the_frame_is_named() {
+        let odd = |name: &str| format!("{name}\n\r\u{b}\u{85}\u{2028}\u{1b}[2J");
+        let tool = |server: &str| Operation::McpCall { server: odd(server), tool: odd("t__t") };
+        let mut frame = Frame::default();
+        (frame.workflow.id, frame.node.id) = (odd("w"), odd("n"));
+        (frame.step.workflow, frame.step.state) = (odd("other"), odd("other"));
+        frame.operations = [tool("admitted")].into();
+        let subjects = vec![format!("file:{}/", odd("a"))];
+        frame.scope = vec![ScopeRule { subjects, operations: [tool("not admitted")].into() }];
+
+        let found = doubts(&frame);
+        let kinds = found.iter().map(std::mem::discriminant).collect::<std::collections::HashSet<_>>();
+        assert_eq!(kinds.len(), 7, "{found:?}");
+        for doubt in found.iter().map(ToString::to_string) {
+            assert!(!doubt.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')), "{doubt:?}");
+        }
     }
 }
