@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    metaharness::program::seal(std::env::args_os().skip(1))
+    metaharness::cli::seal(std::env::args_os().skip(1))
 }

@@ -8,18 +8,20 @@ pub mod frame;
 
 pub mod seal;
 
-pub mod line;
-
 pub mod scope;
+
+pub mod protocol;
 
 pub mod decide;
 
-pub mod vendor;
+pub mod os;
 
-pub mod host;
+pub mod adapter;
+
+pub mod hook;
 
 pub mod setup;
 
-pub mod turn;
+pub mod run;
 
-pub mod program;
+pub mod cli;

@@ -10,8 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use metaharness::line;
-use metaharness::turn::{Code, Embedder, Kind, OnEof, Warning, controls};
+use metaharness::adapter::run::{Kind, Warning};
+use metaharness::protocol;
+use metaharness::run::{Code, Embedder, OnEof, controls};
 use run_common::Room;
 use run_common::schema::{self, Seen};
 use serde_json::{Value, json};
@@ -298,9 +299,9 @@ esac
 fn the_commands_that_are_read_are_all_that_their_schema_has() {
     let mut seen = Seen::of("command");
     let well = |line: &str| {
-        line::Command::read(line.as_bytes()).is_ok_and(|command| match command.order {
-            line::Order::Decide { .. } => true,
-            line::Order::Other(other) => other.carried().is_ok(),
+        protocol::Command::read(line.as_bytes()).is_ok_and(|command| match command.order {
+            protocol::Order::Decide { .. } => true,
+            protocol::Order::Other(other) => other.carried().is_ok(),
         })
     };
     let decided = |decision: &Value| json!({"command": "tool.decide", "call_id": "c", "decision": decision});
@@ -371,7 +372,7 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
     let source = |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let event = schema::read("event");
     // each event has its name in an attribute of its own
-    let renamed: Vec<String> = source("shared/line/event.rs")
+    let renamed: Vec<String> = source("shared/protocol/event.rs")
         .lines()
         .filter_map(|line| Some(line.trim().strip_prefix("#[serde(rename = \"")?.strip_suffix("\")]")?.into()))
         .collect();
@@ -385,7 +386,7 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.word()).collect();
     let refused = "/$defs/command.result/properties/outcome/oneOf/1/properties/refused/properties/code/enum";
     assert_eq!(codes, words(event, refused));
-    let commands: Vec<&str> = line::commands().collect();
+    let commands: Vec<&str> = protocol::commands().collect();
     assert_eq!(commands, words(schema::read("command"), "/oneOf"));
     let operations: Vec<&str> = metaharness::frame::BARE_OPERATIONS.iter().map(|operation| operation.name()).collect();
     for schema in [event, schema::read("frame")] {

@@ -7,7 +7,7 @@ mod reason;
 pub use reason::{LIMIT as REASON_LIMIT, clipped};
 
 use crate::frame::{Operation, mcp, shown};
-use crate::line::Word;
+use crate::protocol::Word;
 use crate::scope::{self, Ruling, Spelled};
 use crate::seal::VerifiedFrame;
 

@@ -1,15 +1,66 @@
-//! The vendors' configuration: our entries into it, out of it, and whether they hold.
+//! Our entries into a vendor's configuration, out of it, and whether they hold.
 
-pub mod claude;
-pub mod codex;
-pub mod dotenv;
-pub mod fire;
-pub mod git;
-pub mod lock;
-pub mod obeyed;
-pub mod place;
-pub mod release;
-pub mod report;
-pub mod terms;
-pub mod text;
-pub mod tree;
+pub mod doctor;
+pub mod line;
+
+use std::path::PathBuf;
+
+use crate::decide::Policy;
+use crate::os::Stop;
+
+/// The program's name, in front of everything it says.
+pub const PROGRAM: &str = "mh-setup";
+
+/// What `mh-setup` is told.
+#[derive(Default)]
+pub struct Order {
+    pub(crate) words: Vec<String>,
+    pub(crate) project: Option<PathBuf>,
+    pub(crate) user: bool,
+    pub(crate) frame: Option<PathBuf>,
+    pub(crate) no_pin: bool,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) audit: Option<PathBuf>,
+    pub(crate) require_frame: bool,
+    pub(crate) print: bool,
+    pub(crate) shell: bool,
+    pub(crate) managed: bool,
+    pub(crate) remove: bool,
+    pub(crate) settings: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
+impl Order {
+    /// Refuse what does not go together where entries are written, taken out or printed.
+    pub fn fits(&self) -> Result<(), Stop> {
+        let prints = usize::from(self.print) + usize::from(self.managed);
+        if prints + usize::from(self.remove) > 1 {
+            return Err(Stop::usage("--print, --managed and --remove do different things; say one"));
+        }
+        if self.shell && !self.print {
+            return Err(Stop::usage(
+                "--shell goes with --print: its form is for releases that mh-setup does not write for",
+            ));
+        }
+        if self.remove && (self.frame.is_some() || self.no_pin || self.policy.is_some() || self.audit.is_some()) {
+            return Err(Stop::usage(
+                "--remove takes the entries out whatever they say; it goes with --project or --user alone",
+            ));
+        }
+        if self.user && self.project.is_some() {
+            return Err(Stop::usage("--user and --project are different places; say one"));
+        }
+        if self.json || self.settings.is_some() {
+            return Err(Stop::usage("--json and --settings are doctor's"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fits_doctor(&self) -> Result<(), Stop> {
+        let writes = self.print || self.managed || self.remove || self.shell || self.user || self.no_pin;
+        if writes || self.frame.is_some() || self.policy.is_some() || self.audit.is_some() || self.require_frame {
+            return Err(Stop::usage("doctor takes --project, --settings and --json alone: it goes by what is set up"));
+        }
+        Ok(())
+    }
+}

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use metaharness::vendor::Registration;
+use metaharness::adapter::Registration;
 use serde_json::json;
 
 use crate::common::{CLAUDE, Scratch, VENDORS, bytes, call, event, fixture, program, shell};
@@ -165,7 +165,7 @@ impl Trial<'_> {
                 arguments: text.collect(),
                 patience: Registration::PATIENCE,
             };
-            let line = metaharness::vendor::codex::command(&line);
+            let line = metaharness::adapter::codex::command(&line);
             words = ["/bin/bash".into(), "-c".into(), line.into()].into();
         }
         let mut command = Command::new(&words[0]);

@@ -344,9 +344,9 @@ fn r45_nothing_panics_and_what_would_is_caught() {
     let manifest = fs_err::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
     assert!(manifest.contains("panic = \"unwind\"") && !manifest.contains("panic = \"abort\""));
     // a great many payloads, each with a few bytes of a recorded one changed: the verdict comes back
-    use metaharness::host::{Input, Setup};
-    use metaharness::program::{Surroundings, judge};
-    use metaharness::vendor::{claude::Claude, codex::Codex};
+    use metaharness::adapter::{claude::Claude, codex::Codex};
+    use metaharness::hook::{Setup, Surroundings, judge};
+    use metaharness::os::Input;
     let setup = Setup { frame: Some(golden()), ..Setup::default() };
     let environment = |_: &str| None;
     let mut seed: u64 = 0x9e37_79b9_7f4a_7c15;

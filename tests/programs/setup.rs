@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use metaharness::setup::place;
+use metaharness::os::permissions;
 
 use crate::common::{Answer, GOLDEN, Run, Scratch, fixture, program, run};
 
@@ -19,7 +19,7 @@ fn printed(args: &[&str]) -> String {
 
 /// What was said, but for where our own files lie, if that is a temporary folder: a checkout may be in one.
 fn besides_the_place(stderr: &str) -> String {
-    let told = [program("mh-hook-claude"), golden().into()].iter().any(|file| place::temporary(file).is_some());
+    let told = [program("mh-hook-claude"), golden().into()].iter().any(|file| permissions::temporary(file).is_some());
     stderr.lines().filter(|line| !(told && line.contains(" lies in the temporary folder "))).collect()
 }
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use metaharness::adapter::Registration;
+use metaharness::adapter::claude::setup::{blank, taken_out, unreadable, with_entries};
 use metaharness::frame::Operation;
-use metaharness::setup::claude::{blank, taken_out, unreadable, with_entries};
-use metaharness::vendor::Registration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

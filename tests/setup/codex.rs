@@ -1,8 +1,8 @@
 //! A `config.toml` of somebody else goes in and comes out unchanged but for our entry and its trust.
 
-use metaharness::setup::codex::{Found, distrust, found, parse, taken_out, with_entries};
-use metaharness::vendor::Registration;
-use metaharness::vendor::codex::command;
+use metaharness::adapter::Registration;
+use metaharness::adapter::codex::command;
+use metaharness::adapter::codex::setup::{Found, distrust, found, parse, taken_out, with_entries};
 use proptest::prelude::*;
 
 use crate::scratch::Scratch;

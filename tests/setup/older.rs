@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use metaharness::adapter::Registration;
+use metaharness::adapter::claude::Form;
+use metaharness::adapter::claude::setup as claude;
+use metaharness::adapter::codex::setup as codex;
+use metaharness::adapter::codex::{EVENTS, trust_key, trusted_hash};
+use metaharness::adapter::setup::tree;
 use metaharness::frame::Operation;
-use metaharness::setup::tree;
-use metaharness::setup::{claude, codex};
-use metaharness::vendor::Registration;
-use metaharness::vendor::claude::Form;
-use metaharness::vendor::codex::{EVENTS, trust_key, trusted_hash};
 
 use crate::scratch::{Scratch, set_mode};
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use metaharness::frame::{Frame, Node, Operation, Step, Workflow};
+use metaharness::os::permissions;
 use metaharness::seal;
-use metaharness::setup::place;
 
 pub struct Scratch {
     pub root: tempfile::TempDir,
@@ -16,7 +16,7 @@ pub struct Scratch {
 impl Scratch {
     pub fn new() -> Scratch {
         let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let base = match place::temporary(&built) {
+        let base = match permissions::temporary(&built) {
             None => built,
             // a checkout in a temporary folder: the home is the one place that is none
             Some(_) => {

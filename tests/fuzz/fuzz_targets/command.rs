@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metaharness::line::{COMMAND, Command, Order, Word};
+use metaharness::protocol::{COMMAND, Command, Order, Word};
 use metaharness_fuzz::json::Json;
 
 const OTHERS: [&str; 6] = ["frame.set", "message.inject", "steer", "permission.set", "interrupt", "halt"];

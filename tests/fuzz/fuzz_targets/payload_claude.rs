@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metaharness::vendor::claude::Claude;
+use metaharness::adapter::claude::Claude;
 use metaharness_fuzz::json::Json;
 use metaharness_fuzz::payload::{Facts, hold};
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metaharness::vendor::codex::Codex;
+use metaharness::adapter::codex::Codex;
 use metaharness_fuzz::json::Json;
 use metaharness_fuzz::payload::{Facts, hold};
 

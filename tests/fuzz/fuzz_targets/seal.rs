@@ -10,7 +10,7 @@ use metaharness::frame::{
     BARE_OPERATIONS, Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow, doubts,
 };
 use metaharness::seal::{Minted, mint, seal, verify};
-use metaharness::vendor::advice;
+use metaharness::adapter::advice;
 use metaharness_fuzz::frame::canonical;
 use metaharness_fuzz::json::Json;
 

@@ -3,8 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metaharness::setup::{claude, codex, tree};
-use metaharness::vendor::Registration;
+use metaharness::adapter::claude::setup as claude;
+use metaharness::adapter::codex::setup as codex;
+use metaharness::adapter::setup::tree;
+use metaharness::adapter::Registration;
 
 const FILE: &str = "/home/u/.codex/config.toml";
 
@@ -67,7 +69,7 @@ fn config(text: &str) {
         for (event, snake, found) in codex::found(&config.root) {
             let codex::Found::Exact(there, _, at) = &found else { panic!("{event} {found:?} {text}") };
             assert_eq!(there, line);
-            let command = metaharness::vendor::codex::command(line);
+            let command = metaharness::adapter::codex::command(line);
             assert_eq!(codex::distrust(&config.root, FILE, snake, *at, &command), None, "{text}");
         }
     };

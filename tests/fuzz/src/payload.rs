@@ -7,9 +7,9 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use metaharness::decide::Policy;
-use metaharness::host::{Decider, Input, Setup};
-use metaharness::program::{Embedder, Surroundings, judge};
-use metaharness::vendor::{Vendor, Verdict, Wire};
+use metaharness::hook::{Decider, Embedder, Setup, Surroundings, judge};
+use metaharness::os::{Input};
+use metaharness::adapter::{Vendor, Verdict, Wire};
 use serde_json::Value;
 
 use crate::json::Json;

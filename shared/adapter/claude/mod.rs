@@ -1,0 +1,214 @@
+//! Claude Code. Facts are measured on the release in [`hook::table::TABLE`], headless, unless a line
+//! says otherwise.
+
+mod hook;
+pub mod run;
+pub mod setup;
+
+pub use setup::entry::{EVENTS, Form, SHELL_END, group, managed, settings};
+
+use std::path::{Path, PathBuf};
+
+use super::places::folder;
+use super::{
+    Environment, Event, Input, Payload, Place, Protected, RawAsks, RawNeed, Sample, Table, Vendor, Verdict, Wire,
+};
+use crate::decide::{Half, Reading, Wanted};
+use crate::frame::mcp;
+use crate::scope::fold;
+
+/// The oldest release that honours `"onFailure": "block"`; older ones ignore it without a word.
+pub const FAILS_CLOSED_FROM: &str = "2.1.295";
+
+/// Claude Code.
+pub struct Claude;
+
+impl Vendor for Claude {
+    const PRODUCT: &'static str = "Claude Code";
+    const WORD: &'static str = "claude";
+    const PROGRAM: &'static str = "mh-hook-claude";
+    const UNDO: &'static str = "remove the mh-hook-claude entries from the settings file they stand in";
+    /// A context above 10,000 characters is replaced by a preview of 2 KB; some room for what the
+    /// vendor puts before it.
+    const TEXT_LIMIT: usize = 9_500;
+    const OLDEST: &'static str = FAILS_CLOSED_FROM;
+    const ALLOW: &'static str = "granted: the vendor asks nobody, and its own deny and ask rules still hold";
+    const REPLACED: &'static [&'static str] =
+        &["Agent", "Bash", "Edit", "Glob", "Grep", "Monitor", "NotebookEdit", "Read", "Skill", "TaskCreate", "Write"];
+    const UNSEEN: &'static [(&'static str, &'static str)] = &[];
+    /// `AGENTS.md` in a folder that has no `CLAUDE.md` (measured).
+    const LOADED: &'static [&'static [&'static str]] =
+        &[&["claude.md"], &["claude.local.md"], &["agents.md"], &[".claude", "rules", "**"]];
+
+    fn table() -> &'static Table {
+        &hook::table::TABLE
+    }
+
+    /// As JavaScript counts characters.
+    fn measure(text: &str) -> usize {
+        text.encode_utf16().count()
+    }
+
+    fn event(name: &str) -> Event {
+        match name {
+            "PreToolUse" | "PreSkillShellCommand" => Event::Gate,
+            "PermissionRequest" => Event::Approval,
+            "UserPromptSubmit" => Event::Prompt,
+            "SessionStart" | "SubagentStart" => Event::Start,
+            _ if PASSING.contains(&name) => Event::Passing,
+            _ => Event::Unknown,
+        }
+    }
+
+    fn stranger(payload: &Payload<'_>) -> Option<&'static str> {
+        super::other_agent(payload).or(payload.keys.are_codexs().then_some("Codex"))
+    }
+
+    /// The payload carries the server's own name. Releases that lack it leave the rendered name
+    /// alone to go by.
+    fn mcp(payload: &Payload<'_>, tool: &str) -> RawAsks {
+        let Some(server) = &payload.mcp_server else { return super::any_reading(tool, Half::Wide) };
+        match tool.strip_prefix(&mcp::join(&mcp::wide(server), "")) {
+            Some(rest) if !server.is_empty() && !rest.is_empty() => {
+                let reading = Reading { server: Half::Own(server.clone()), tool: Half::Wide(rest.into()) };
+                let wanted = Wanted::Mcp { rendered: tool.into(), readings: vec![reading] };
+                RawAsks::Needs(vec![RawNeed { wanted, path: None }])
+            }
+            _ => RawAsks::Nothing("is not a tool of the mcp server that the payload names".into()),
+        }
+    }
+
+    /// There `allow` lifts ask rules, plan mode and protected files, which PreToolUse's does not.
+    fn grants_approval(_: &str) -> bool {
+        false
+    }
+
+    /// The folder the session was started in. It stays put when the session's own folder moves.
+    fn project(environment: Environment<'_>) -> Option<PathBuf> {
+        environment("CLAUDE_PROJECT_DIR").map(PathBuf::from)
+    }
+
+    /// Measured for these tools. A path in a call has been made absolute by the vendor; what it
+    /// makes of one that an embedder wrote is its own affair, so it has to be absolute already.
+    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
+        if event != "PreToolUse" {
+            return Some(format!("takes no replaced input at {event}: neither command would run"));
+        }
+        if !tool.starts_with(mcp::PREFIX) && !Self::REPLACED.contains(&tool) {
+            return Some("was not seen to run a replaced input, and then its own would run".into());
+        }
+        let own = !tool.starts_with(mcp::PREFIX);
+        let relative = |member: &&&str| input.text(member).is_some_and(|path| !path.starts_with('/'));
+        let member = ["file_path", "notebook_path", "path"].iter().filter(|_| own).find(relative)?;
+        Some(format!("has a `{member}` in the replaced input that is not an absolute path"))
+    }
+
+    /// A file's path arrives absolute, with `..` taken out; that of a search arrives as it was written.
+    fn sample(tool: &str, about: &str, folder: &Path) -> Sample {
+        let file = || fold(&folder.join(about)).to_string_lossy().into_owned();
+        let about = about.to_string();
+        match tool {
+            "Write" => vec![("file_path", file()), ("content", String::new())],
+            "Read" | "Edit" | "MultiEdit" => vec![("file_path", file())],
+            "NotebookEdit" => vec![("notebook_path", file())],
+            "Grep" | "LS" if about.is_empty() => vec![],
+            "Grep" | "LS" => vec![("path", about)],
+            "Glob" => vec![("pattern", about)],
+            "Bash" | "PowerShell" | "Monitor" => vec![("command", about)],
+            "WebFetch" => vec![("url", about)],
+            "WebSearch" => vec![("query", about)],
+            "Skill" => vec![("skill", about)],
+            "ListMcpResourcesTool" | "ReadMcpResourceTool" => vec![("server", about)],
+            _ => vec![],
+        }
+    }
+
+    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
+        hook::answer::answer(event, name, verdict)
+    }
+}
+
+/// What Claude Code takes its guard, its servers and what it runs by itself from. Of an agent, a
+/// skill and a command the header can have hooks and servers of its own, and the text commands
+/// that run as it is loaded; the rest are the folders that its own sandbox keeps from writing.
+const STARTED: &[&[&str]] = &[
+    &[".mcp.json"],
+    &[".claude", "agents", "**"],
+    &[".claude", "skills", "**"],
+    &[".claude", "commands", "**"],
+    &[".claude", "hooks", "**"],
+    &[".claude", "plugins", "**"],
+    &[".claude", "workflows", "**"],
+    &[".claude", "routines", "**"],
+    &[".claude", "scheduled_tasks.json"],
+    &[".claude", "launch.json"],
+    &[".claude", "daemon.json"],
+];
+
+/// The places that Claude Code is governed by and started from.
+pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
+    let what = "the configuration of Claude Code";
+    let home = folder(environment, "HOME", project);
+    let folders = [folder(environment, "CLAUDE_CONFIG_DIR", project), home.as_ref().map(|home| home.join(".claude"))];
+    let mut places = vec![
+        Place::Names(&[".claude", "settings*.json"]),
+        Place::Names(&[".claude.json"]),
+        Place::folder("/etc/claude-code".into(), project),
+    ];
+    // the folder first: where it is missing, nothing below it is looked for
+    let own = [".claude", ".claude/settings.json", ".claude/settings.local.json"];
+    places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
+    // what is in it may be a link into another folder, where people keep such files
+    let mut linked: Vec<PathBuf> = project.into_iter().map(|project| project.join(".claude")).collect();
+    for folder in folders.into_iter().flatten() {
+        let settings = folder.join("settings.json");
+        linked.push(folder.clone());
+        places.push(Place::folder(folder, project));
+        places.push(Place::File(settings));
+    }
+    places.extend(home.map(|home| Place::File(home.join(".claude.json"))));
+    let mut all: Vec<Protected> = places.into_iter().map(|place| Protected::guard(place, what)).collect();
+    let what = "what Claude Code starts or obeys by itself at its next start";
+    all.extend(STARTED.iter().map(|names| Protected::starts(Place::Names(names), what)));
+    all.extend(project.map(|project| Protected::starts(Place::File(project.join(".mcp.json")), what)));
+    let linked = linked.iter().flat_map(|folder| ["agents", "skills", "commands"].map(|name| folder.join(name)));
+    all.extend(linked.map(|folder| Protected::starts(Place::folder(folder, project), what)));
+    let what = "the program of Claude Code";
+    let program: [&[&str]; 2] =
+        [&["node_modules", "@anthropic-ai", "claude-code*", "**"], &[".local", "share", "claude", "**"]];
+    all.extend(program.map(|names| Protected::guard(Place::Names(names), what)));
+    all
+}
+
+/// The other events that the program knows. Exit 2 would loop at `Stop` and replace output at
+/// `PostToolUse`, so none of them is ever answered.
+const PASSING: [&str; 28] = [
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "Notification",
+    "UserPromptExpansion",
+    "SessionEnd",
+    "Stop",
+    "StopFailure",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "PermissionDenied",
+    "Setup",
+    "TeammateIdle",
+    "TaskCreated",
+    "TaskCompleted",
+    "Elicitation",
+    "ElicitationResult",
+    "ConfigChange",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "InstructionsLoaded",
+    "CwdChanged",
+    "FileChanged",
+    "DirectoryAdded",
+    "MessageDisplay",
+];

@@ -1,0 +1,4 @@
+//! A governed run of Claude Code.
+
+pub mod launch;
+pub mod stream;

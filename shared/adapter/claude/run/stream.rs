@@ -1,0 +1,306 @@
+//! Claude Code's `stream-json` (measured on 2.1.332).
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::adapter::claude::EVENTS;
+use crate::adapter::run::record::{count, facts, list, owned, text};
+use crate::adapter::run::{Event, Figures, Warning, Witness};
+
+/// How the result of a call begins that failed before it came to a hook or to running.
+const NEVER_RAN: &str = "<tool_use_error>";
+
+/// Reads the stream.
+#[derive(Debug, Default)]
+pub struct Claude {
+    requests: HashSet<String>,
+    /// The hooks at work at an event that comes once at a time, by the names the vendor gives them.
+    at_work: Vec<String>,
+}
+
+/// Events that come one at a time: two hooks at work at one of them are two that were registered for it.
+const ONCE: [&str; 2] = ["SessionStart", "UserPromptSubmit"];
+
+impl Claude {
+    pub(crate) fn record(&mut self, record: &Value) -> Vec<Event> {
+        let kind = (text(record, "/type").unwrap_or_default(), text(record, "/subtype").unwrap_or_default());
+        match kind {
+            ("system", "init") => {
+                let started = Event::Started {
+                    session: owned(record, "/session_id"),
+                    model: owned(record, "/model"),
+                    facts: facts(record, &STARTED),
+                };
+                std::iter::once(started).chain(list(record, "/plugins").iter().filter_map(plugin)).collect()
+            }
+            // a hook that started and gave no verdict: missing, killed, late, or no valid answer
+            ("system", "informational") if text(record, "/tag") == Some("hook_no_verdict") => vec![Event::HookFailed {
+                hook: "a hook".into(),
+                why: text(record, "/content").unwrap_or("it gave no verdict").into(),
+            }],
+            // what came of it is told in its response; some start before the session is told of
+            ("system", "hook_started") => self.hook_started(record).into_iter().collect(),
+            ("system", "thinking_tokens") => count(record, "/estimated_tokens")
+                .map(|tokens| Event::Estimate { tokens, delta: count(record, "/estimated_tokens_delta") })
+                .into_iter()
+                .collect(),
+            ("system", "hook_response") => {
+                let name = text(record, "/hook_name").unwrap_or_default();
+                if let Some(place) = self.at_work.iter().position(|working| working == name) {
+                    self.at_work.remove(place);
+                }
+                let answered = event_of(record).filter(|event| EVENTS.contains(event));
+                let answered = answered.map(|event| Event::HookAnswered { event: event.into() });
+                hook(record).into_iter().chain(answered).collect()
+            }
+            ("assistant", _) => self.assistant(record),
+            ("user", _) => list(record, "/message/content").iter().flat_map(|block| result(record, block)).collect(),
+            // a turn that no prompt asked for, of something that ran in the background: none of this run's
+            ("result", subtype) if record.pointer("/origin/kind").is_some() => {
+                vec![Event::Opaque { kind: "result".into(), subtype: Some(subtype.into()) }]
+            }
+            ("result", subtype) => vec![ended(record, subtype)],
+            // the vendor tries again for minutes, whatever the fault: a refused key too
+            ("system", "api_retry") if count(record, "/error_status") == Some(401) => {
+                vec![Event::Unauthorized { text: retry(record) }]
+            }
+            ("system", "api_retry") => vec![Event::Notice { code: Warning::Retry, text: retry(record) }],
+            ("rate_limit_event", _) => vec![Event::RateLimit { info: facts(record, &LIMIT) }],
+            (kind, subtype) => vec![Event::Opaque {
+                kind: kind.into(),
+                subtype: Some(subtype.to_string()).filter(|subtype| !subtype.is_empty()),
+            }],
+        }
+    }
+
+    /// A hook that starts, where it is none of ours: at an event that ours are not registered for, or beside ours.
+    fn hook_started(&mut self, record: &Value) -> Option<Event> {
+        let event = event_of(record)?;
+        let name = text(record, "/hook_name").unwrap_or(event);
+        if !EVENTS.contains(&event) {
+            let why = "a hook ran at it that is none of this run's";
+            return Some(Event::Stranger { what: name.into(), why: why.into() });
+        }
+        if !ONCE.contains(&event) {
+            return None;
+        }
+        let beside = self.at_work.iter().any(|working| working == name);
+        self.at_work.push(name.into());
+        let why = "a hook ran at it beside this run's own";
+        beside.then(|| Event::Stranger { what: name.into(), why: why.into() })
+    }
+
+    fn assistant(&mut self, record: &Value) -> Vec<Event> {
+        let nested = text(record, "/parent_tool_use_id").is_some();
+        let request = owned(record, "/message/id");
+        let mut events = Vec::new();
+        if let Some(request) = &request
+            && !nested
+            && self.requests.insert(request.clone())
+        {
+            // the record is of a message that has only begun: its output is not counted yet
+            let used = |name| count(record, &format!("/message/usage/{name}"));
+            let figures = Figures {
+                input: used("input_tokens"),
+                cached: used("cache_read_input_tokens"),
+                created: used("cache_creation_input_tokens"),
+                ..Figures::default()
+            };
+            let figures = Some(figures).filter(|figures| *figures != Figures::default());
+            events.push(Event::ModelCall { request: request.clone(), model: owned(record, "/message/model"), figures });
+        }
+        for block in list(record, "/message/content") {
+            match text(block, "/type") {
+                Some("text") if !nested => events.push(Event::Text {
+                    text: text(block, "/text").unwrap_or_default().into(),
+                    request: request.clone(),
+                }),
+                Some("thinking") if !nested => {
+                    let text = text(block, "/thinking").unwrap_or_default().into();
+                    events.push(Event::Thinking { text, request: request.clone() });
+                }
+                Some("tool_use") => events.push(Event::Requested {
+                    call_id: text(block, "/id").unwrap_or_default().into(),
+                    tool: text(block, "/name").unwrap_or_default().into(),
+                    input: block.get("input").cloned().unwrap_or_default(),
+                    nested,
+                }),
+                _ => {}
+            }
+        }
+        events
+    }
+}
+
+/// The members of the first record that are told, by the names of their line.
+const STARTED: [(&str, &str); 11] = [
+    ("permission_mode", "/permissionMode"),
+    ("credential_source", "/apiKeySource"),
+    ("output_style", "/output_style"),
+    ("cwd", "/cwd"),
+    ("offered_tools", "/tools"),
+    ("slash_commands", "/slash_commands"),
+    ("skills", "/skills"),
+    ("agents", "/agents"),
+    ("plugins", "/plugins"),
+    ("mcp_servers", "/mcp_servers"),
+    ("harness_version", "/claude_code_version"),
+];
+
+/// And of the last.
+const ENDED: [(&str, &str); 12] = [
+    ("subtype", "/subtype"),
+    ("stop_reason", "/stop_reason"),
+    ("api_error_status", "/api_error_status"),
+    ("num_turns", "/num_turns"),
+    ("duration_ms", "/duration_ms"),
+    ("duration_api_ms", "/duration_api_ms"),
+    ("ttft_ms", "/ttft_ms"),
+    ("time_to_request_ms", "/time_to_request_ms"),
+    ("total_cost_usd", "/total_cost_usd"),
+    ("model_usage", "/modelUsage"),
+    ("service_tier", "/usage/service_tier"),
+    ("speed", "/usage/speed"),
+];
+
+/// And of one about a limit.
+const LIMIT: [(&str, &str); 5] = [
+    ("status", "/rate_limit_info/status"),
+    ("window", "/rate_limit_info/rateLimitType"),
+    ("resets_at", "/rate_limit_info/resetsAt"),
+    ("utilization", "/rate_limit_info/utilization"),
+    ("using_overage", "/rate_limit_info/isUsingOverage"),
+];
+
+/// What a record of another try says.
+fn retry(record: &Value) -> String {
+    let number = |at| count(record, at).map_or("?".into(), |number| number.to_string());
+    format!(
+        "the model's service failed ({}, status {}), try {} of {}",
+        text(record, "/error").unwrap_or("unknown"),
+        number("/error_status"),
+        number("/attempt"),
+        number("/max_retries")
+    )
+}
+
+/// The event that a record of a hook is about.
+fn event_of(record: &Value) -> Option<&str> {
+    let named = || text(record, "/hook_name")?.split(':').next();
+    text(record, "/hook_event").or_else(named)
+}
+
+/// A plugin that the session has loaded and the vendor has not brought along: it may hold hooks and commands of its own.
+fn plugin(plugin: &Value) -> Option<Event> {
+    const BUILT_IN: &str = "builtin";
+    let name = plugin.as_str().or_else(|| text(plugin, "/name")).unwrap_or("a plugin");
+    let why = "the session loaded this plugin, which the run did not give it";
+    (text(plugin, "/path") != Some(BUILT_IN))
+        .then(|| Event::Stranger { what: format!("plugin {name}"), why: why.into() })
+}
+
+/// What the vendor says of a call besides its result.
+#[derive(Default)]
+struct Meta {
+    witness: Option<Witness>,
+    /// Whether it says that the call was turned down, and that nothing of it ran.
+    turned_down: bool,
+    /// Whether it says that somebody else's plugin took part.
+    plugin: bool,
+}
+
+/// The entry of `tool_result_meta` for a call (2.1.332; older releases have none): how its permission was settled, by
+/// whom, and, beside a `reject`, why nothing ran. A `reject` without that is of a call which had begun.
+fn meta(record: &Value, id: &str) -> Meta {
+    let Some(meta) = list(record, "/tool_result_meta").iter().find(|meta| text(meta, "/id") == Some(id)) else {
+        return Meta::default();
+    };
+    let hook = text(meta, "/permission_decision/source") == Some("hook");
+    let witness = match (text(meta, "/permission_decision/decision"), hook) {
+        (Some("accept"), true) => Some(Witness::HookLet),
+        (Some("accept"), false) => Some(Witness::OtherLet),
+        (Some("reject"), true) => Some(Witness::HookStopped),
+        (Some("reject"), false) => Some(Witness::OtherStopped),
+        _ => None,
+    };
+    let stopped = matches!(witness, Some(Witness::HookStopped | Witness::OtherStopped));
+    let set = |at| meta.pointer(at).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
+    Meta {
+        witness,
+        turned_down: stopped && set("/non_execution_kind"),
+        plugin: set("/rewritten_by_plugin") || set("/permission_decision/plugin_approval"),
+    }
+}
+
+/// A hook's end, as the vendor saw it: 0 and 2 are the two that ours has.
+fn hook(record: &Value) -> Option<Event> {
+    let code = record.pointer("/exit_code").and_then(Value::as_i64);
+    let outcome = text(record, "/outcome").unwrap_or_default();
+    let well = matches!(code, Some(0 | 2)) && outcome != "cancelled";
+    (!well).then(|| Event::HookFailed {
+        hook: text(record, "/hook_name").unwrap_or("a hook").into(),
+        why: match code {
+            Some(code) => format!("it ended with exit code {code}"),
+            None => format!("it ended without an exit code ({outcome})"),
+        },
+    })
+}
+
+fn result(record: &Value, block: &Value) -> Vec<Event> {
+    if text(block, "/type") != Some("tool_result") {
+        return Vec::new();
+    }
+    let id = text(block, "/tool_use_id").unwrap_or_default();
+    let Meta { witness, turned_down, plugin } = meta(record, id);
+    let content = match block.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => parts.iter().filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    };
+    let result = Event::Result {
+        call_id: id.into(),
+        failed: block.get("is_error").and_then(Value::as_bool).unwrap_or(false),
+        ran: !content.starts_with(NEVER_RAN) && !turned_down,
+        witness,
+        content,
+        exit_code: None,
+        record: record.get("tool_use_result").filter(|result| !result.is_null()).cloned().map(Box::new),
+    };
+    let why = format!("it settled or rewrote the call {id}, and is none of this run's");
+    let stranger = plugin.then(|| Event::Stranger { what: "a plugin".into(), why });
+    std::iter::once(result).chain(stranger).collect()
+}
+
+fn ended(record: &Value, subtype: &str) -> Event {
+    let failed = record.pointer("/is_error").and_then(Value::as_bool).unwrap_or(subtype != "success");
+    let structured = record.get("structured_output").filter(|value| !value.is_null()).map(Value::to_string);
+    let words = owned(record, "/result").filter(|words| !words.is_empty());
+    let errors: Vec<&str> = list(record, "/errors").iter().filter_map(Value::as_str).collect();
+    let error = match (failed, errors.is_empty()) {
+        (false, _) => None,
+        (true, false) => Some(errors.join("; ")),
+        (true, true) => words.clone().or_else(|| Some(format!("the turn ended with {subtype}"))),
+    };
+    let denials = list(record, "/permission_denials").iter().map(|denial| {
+        let word = |at| text(denial, at).unwrap_or_default().to_string();
+        (word("/tool_use_id"), word("/tool_name"), denial.get("tool_input").cloned().unwrap_or_default())
+    });
+    Event::Ended {
+        failed,
+        answer: structured.or_else(|| words.filter(|_| !failed)),
+        error,
+        truncated: text(record, "/stop_reason") == Some("max_tokens"),
+        // a prompt that a hook blocks costs no request, and is called a success
+        blocked: !failed && count(record, "/num_turns") == Some(0),
+        denials: denials.collect(),
+        figures: Figures {
+            input: count(record, "/usage/input_tokens"),
+            output: count(record, "/usage/output_tokens"),
+            cached: count(record, "/usage/cache_read_input_tokens"),
+            created: count(record, "/usage/cache_creation_input_tokens"),
+            reasoning: count(record, "/usage/output_tokens_details/thinking_tokens"),
+        },
+        facts: facts(record, &ENDED),
+    }
+}

@@ -1,0 +1,106 @@
+//! The entries that make Claude Code run the hook.
+
+use serde::Serialize;
+use serde_json::ser::{PrettyFormatter, Serializer};
+
+use crate::adapter::Registration;
+
+/// The events that the guard has to hear. Not PermissionRequest: a prompt tool can overrule a
+/// denial there, and PreToolUse has judged the call before.
+pub const EVENTS: [&str; 5] =
+    ["PreToolUse", "PreSkillShellCommand", "UserPromptSubmit", "SessionStart", "SubagentStart"];
+
+/// What ends the shell form: it blocks where the program is missing or dies.
+pub const SHELL_END: &str = " || exit 2";
+
+/// How an entry starts the hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Without a shell, which an `LD_PRELOAD` from settings could end; `onFailure` blocks where
+    /// the program could not start, was killed, or was too slow.
+    Exec,
+    /// By a shell, for releases that know neither `args` nor `onFailure`.
+    Shell,
+}
+
+#[derive(Serialize)]
+struct Group<'a> {
+    matcher: &'a str,
+    hooks: [Entry<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    r#type: &'a str,
+    command: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<&'a [String]>,
+    /// Without one the vendor waits 600 seconds and then runs the call.
+    timeout: u32,
+    on_failure: &'a str,
+}
+
+struct Line<'a> {
+    line: &'a Registration,
+    shell: Option<String>,
+}
+
+impl<'a> Line<'a> {
+    fn new(line: &'a Registration, form: Form) -> Line<'a> {
+        Line { line, shell: (form == Form::Shell).then(|| line.shell_words() + SHELL_END) }
+    }
+
+    fn group(&self) -> Group<'_> {
+        let entry = Entry {
+            r#type: "command",
+            command: self.shell.as_deref().unwrap_or(&self.line.program),
+            args: self.shell.is_none().then_some(&self.line.arguments),
+            timeout: self.line.timeout(),
+            on_failure: "block",
+        };
+        Group { matcher: "*", hooks: [entry] }
+    }
+}
+
+impl Serialize for Line<'_> {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(EVENTS.map(|event| (event, [self.group()])))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Settings<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_managed_hooks_only: Option<bool>,
+    hooks: Line<'a>,
+}
+
+/// A settings file that holds the entries and nothing else.
+pub fn settings(line: &Registration, form: Form) -> String {
+    pretty(&Settings { allow_managed_hooks_only: None, hooks: Line::new(line, form) }, "  ") + "\n"
+}
+
+/// The same for managed settings, with every other hook shut out: another one's rewrite of a call
+/// is judged by nobody.
+pub fn managed(line: &Registration) -> String {
+    pretty(&Settings { allow_managed_hooks_only: Some(true), hooks: Line::new(line, Form::Exec) }, "  ") + "\n"
+}
+
+/// The group that stands under each event: over several lines with this indentation a level, or
+/// all on one.
+pub fn group(line: &Registration, form: Form, indent: Option<&str>) -> String {
+    let line = Line::new(line, form);
+    match indent {
+        Some(indent) => pretty(&line.group(), indent),
+        None => serde_json::to_string(&line.group()).unwrap_or_default(),
+    }
+}
+
+/// Strings and numbers into a vector cannot fail.
+fn pretty(value: &impl Serialize, indent: &str) -> String {
+    let mut out = Vec::new();
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(indent.as_bytes())));
+    String::from_utf8(out).unwrap_or_default()
+}

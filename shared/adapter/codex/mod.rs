@@ -1,0 +1,182 @@
+//! Codex. Facts are measured on the release in [`hook::table::TABLE`], `codex exec` unless a line says
+//! otherwise.
+
+mod hook;
+pub mod run;
+pub mod setup;
+
+pub use setup::entry::{
+    EVENTS, FEATURES, Parts, SESSION, basic, command, config, group, managed, parts, session, trust, trust_key,
+    trusted_hash,
+};
+
+use std::path::{Path, PathBuf};
+
+use super::places::folder;
+use super::{Environment, Event, Input, Payload, Place, Protected, RawAsks, Sample, Table, Vendor, Verdict, Wire};
+use crate::decide::Half;
+use crate::frame::mcp;
+
+/// What the entry sets as `additionalContextLimit`, in tokens: above 2,500 the vendor cuts a
+/// context in its middle unless the entry says otherwise.
+pub const CONTEXT_TOKENS: u32 = 12_000;
+
+/// The oldest release that trusts and runs the entry as it is written; 0.144.0 skips it without a
+/// word (both measured). None fails closed by itself: the entry's line does.
+pub const TRUSTS_FROM: &str = "0.145.0";
+
+/// The oldest release in which a project that is not trusted has no say in features: by 0.168.0
+/// its `hooks = false` switches the user's hooks off (both measured, with sandbox and approvals
+/// bypassed).
+pub const PROJECTS_GATED_FROM: &str = "0.169.0";
+
+/// Codex.
+pub struct Codex;
+
+impl Vendor for Codex {
+    const PRODUCT: &'static str = "Codex";
+    const WORD: &'static str = "codex";
+    const PROGRAM: &'static str = "mh-hook-codex";
+    const UNDO: &'static str = "remove the mh-hook-codex entries from the config.toml they stand in";
+    /// The vendor counts four bytes for a token; some room for what it puts around the text.
+    const TEXT_LIMIT: usize = CONTEXT_TOKENS as usize * 4 - 4_000;
+    /// Of older ones it was not measured whether they take hooks and trust from the launch line.
+    const OLDEST: &'static str = hook::table::TABLE.release;
+    const ALLOW: &'static str = "not denied: the vendor goes on, and an MCP call is approved where it would ask";
+    const REPLACED: &'static [&'static str] = &["Bash", "apply_patch", "view_image", "update_plan", "spawn_agent"];
+    /// By the kind of the item in the vendor's rollout; what is typed into a terminal is told by its
+    /// source.
+    const UNSEEN: &'static [(&'static str, &'static str)] = &[
+        ("WebSearch", "hosted web search runs at the provider, and is off unless web.read is admitted"),
+        ("ImageGeneration", "hosted image generation runs at the provider"),
+        ("write_stdin", "typing into a terminal fires no hook, and a turn is given no terminal"),
+    ];
+
+    /// It loads `AGENTS.md`, in which nothing is imported.
+    const LOADED: &'static [&'static [&'static str]] = &[];
+
+    fn table() -> &'static Table {
+        &hook::table::TABLE
+    }
+
+    fn measure(text: &str) -> usize {
+        text.len()
+    }
+
+    fn event(name: &str) -> Event {
+        match name {
+            "PreToolUse" => Event::Gate,
+            "PermissionRequest" => Event::Approval,
+            "UserPromptSubmit" => Event::Prompt,
+            "SessionStart" | "SubagentStart" => Event::Start,
+            // exit 2 would loop at Stop and replace output at PostToolUse
+            "PostToolUse" | "PreCompact" | "PostCompact" | "SessionEnd" | "SubagentStop" | "Stop" | "Interrupt"
+            | "PreModelRequest" | "PostModelRequest" => Event::Passing,
+            _ => Event::Unknown,
+        }
+    }
+
+    fn stranger(payload: &Payload<'_>) -> Option<&'static str> {
+        super::other_agent(payload).or(payload.keys.are_claude_codes().then_some("Claude Code"))
+    }
+
+    /// Nothing but the rendered name is given. Of servers that render alike the vendor adds a hash
+    /// to the name, which no name in a frame renders to: denied.
+    fn mcp(_: &Payload<'_>, tool: &str) -> RawAsks {
+        super::any_reading(tool, Half::Narrow)
+    }
+
+    /// `codex exec` has no other way to run an MCP tool that wants an approval. For a shell it
+    /// would grant an escalation out of the sandbox that the payload does not show.
+    fn grants_approval(tool: &str) -> bool {
+        tool.starts_with(mcp::PREFIX)
+    }
+
+    /// None is named; the hook's own working folder is the session's. The payload's is the call's,
+    /// and the agent's to choose.
+    fn project(_: Environment<'_>) -> Option<PathBuf> {
+        None
+    }
+
+    /// Measured for these tools. Of a shell and of a patch only `command` is replaced, whatever
+    /// else is given.
+    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
+        if event != "PreToolUse" {
+            return Some(format!("takes no replaced input at {event}"));
+        }
+        match tool {
+            "Bash" | "apply_patch" if input.text("command").is_none() => {
+                Some("has no string `command` in the replaced input".into())
+            }
+            "Bash" | "apply_patch" if input.count() != 1 => {
+                Some("takes nothing but `command` from a replaced input, and there is more in it".into())
+            }
+            tool if tool.starts_with(mcp::PREFIX) || Self::REPLACED.contains(&tool) => None,
+            _ => Some("was not seen to run a replaced input, and then its own would run".into()),
+        }
+    }
+
+    /// A patch updates the file, unless what it does is said by the header itself: `Add File: a.rs`.
+    fn sample(tool: &str, about: &str, _: &Path) -> Sample {
+        let about = about.to_string();
+        match tool {
+            "apply_patch" => {
+                let said =
+                    ["Add File: ", "Delete File: ", "Update File: "].iter().any(|header| about.starts_with(header));
+                let header = if said { about } else { format!("Update File: {about}") };
+                vec![("command", format!("*** Begin Patch\n*** {header}\n*** End Patch"))]
+            }
+            "Bash" => vec![("command", about)],
+            "view_image" => vec![("path", about)],
+            "list_mcp_resources" | "list_mcp_resource_templates" | "read_mcp_resource" => vec![("server", about)],
+            _ => vec![],
+        }
+    }
+
+    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
+        hook::answer::answer(event, name, verdict)
+    }
+}
+
+/// What Codex takes its guard, its servers, its command rules and what it runs by itself from,
+/// wherever it is started.
+const CONFIGURATION: &[&[&str]] = &[
+    &[".codex", "*.toml"],
+    &[".codex", "hooks*.json"],
+    &[".codex", ".env"],
+    &[".codex", "rules", "**"],
+    &[".codex", "hooks", "**"],
+];
+
+/// What Codex is told by itself at its next start.
+const STARTED: &[&[&str]] = &[
+    &[".codex", "agents", "**"],
+    &[".codex", "skills", "**"],
+    &[".codex", "prompts", "**"],
+    &[".codex", "plugins", "**"],
+    &[".agents", "skills", "**"],
+    &[".agents", "plugins", "**"],
+];
+
+/// The places that Codex is governed by and started from.
+pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
+    let home = folder(environment, "HOME", project);
+    let mut places: Vec<Place> = CONFIGURATION.iter().map(|names| Place::Names(names)).collect();
+    places.push(Place::folder("/etc/codex".into(), project));
+    let folders = [folder(environment, "CODEX_HOME", project), home.as_ref().map(|home| home.join(".codex"))];
+    let own = [".codex/config.toml", ".codex/hooks.json"];
+    places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
+    for folder in folders.into_iter().flatten() {
+        let files = ["config.toml", "hooks.json"].map(|file| Place::File(folder.join(file)));
+        places.push(Place::folder(folder, project));
+        // either may be a link into another folder, where people keep such files
+        places.extend(files);
+    }
+    let what = "the configuration of Codex";
+    let mut all: Vec<Protected> = places.into_iter().map(|place| Protected::guard(place, what)).collect();
+    let what = "what Codex starts or obeys by itself at its next start";
+    all.extend(STARTED.iter().map(|names| Protected::starts(Place::Names(names), what)));
+    let program = Place::Names(&["node_modules", "@openai", "codex*", "**"]);
+    all.push(Protected::guard(program, "the program of Codex"));
+    all
+}

@@ -1,0 +1,6 @@
+//! A governed run of Codex.
+
+pub mod agreed;
+pub mod launch;
+pub mod rollout;
+pub mod stream;

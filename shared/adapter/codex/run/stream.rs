@@ -1,0 +1,133 @@
+//! Codex's `exec --json` (measured on 0.171.0). Its items carry ids of their own, so calls are
+//! told apart here only to name the ones that failed; what ran is read from the rollout.
+
+use serde_json::{Value, json};
+
+use crate::adapter::run::record::{figures, owned, text};
+use crate::adapter::run::{Event, Figures, Warning};
+
+/// What the vendor says of a call that needed an approval which nobody could give.
+const NOT_APPROVED: &str = "requires approval, but approval policy is never";
+
+/// Reads the stream.
+#[derive(Debug, Default)]
+pub struct Codex {
+    messages: u64,
+    errors: Vec<String>,
+    denials: Vec<(String, String, Value)>,
+}
+
+impl Codex {
+    pub(crate) fn record(&mut self, record: &Value) -> Vec<Event> {
+        match text(record, "/type").unwrap_or_default() {
+            "thread.started" => {
+                vec![Event::Started { session: owned(record, "/thread_id"), model: None, facts: Box::default() }]
+            }
+            "turn.started" => Vec::new(),
+            "item.started" => call(record).into_iter().collect(),
+            "item.completed" => self.completed(record),
+            "item.updated" => Vec::new(),
+            "turn.completed" => vec![Event::Ended {
+                failed: false,
+                answer: None,
+                error: None,
+                truncated: false,
+                blocked: self.messages == 0,
+                denials: std::mem::take(&mut self.denials),
+                figures: figures(record, "/usage"),
+                facts: Box::new(json!({"subtype": "turn.completed"})),
+            }],
+            "turn.failed" => vec![self.failed(text(record, "/error/message"))],
+            // said before the terminal record, and again in it
+            "error" => {
+                let words = owned(record, "/message");
+                self.errors.extend(words.clone());
+                let refused = words.filter(|words| status(words) == Some(401));
+                refused.map(|text| Event::Unauthorized { text }).into_iter().collect()
+            }
+            kind => vec![Event::Opaque { kind: kind.into(), subtype: None }],
+        }
+    }
+
+    fn failed(&mut self, message: Option<&str>) -> Event {
+        let error = message.map(String::from).or_else(|| self.errors.last().cloned());
+        let error = error.unwrap_or_else(|| "the turn failed without a word".into());
+        let facts = Box::new(json!({"subtype": "turn.failed", "api_error_status": status(&error)}));
+        Event::Ended {
+            failed: true,
+            answer: None,
+            truncated: error.contains("max_output_tokens"),
+            error: Some(error),
+            blocked: false,
+            denials: Vec::new(),
+            figures: Figures::default(),
+            facts,
+        }
+    }
+
+    fn completed(&mut self, record: &Value) -> Vec<Event> {
+        match text(record, "/item/type").unwrap_or_default() {
+            "agent_message" => {
+                self.messages += 1;
+                vec![Event::Text { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
+            }
+            // an item has an id of its own, and none of the model call that it came from
+            "reasoning" => {
+                vec![Event::Thinking { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
+            }
+            "error" => {
+                let words = text(record, "/item/message").unwrap_or_default();
+                vec![match words.contains("failed to parse hooks config") {
+                    true => Event::HookFailed { hook: "the hooks".into(), why: words.into() },
+                    false => Event::Notice { code: Warning::Notice, text: words.into() },
+                }]
+            }
+            _ => {
+                let (call, result) = (call(record), result(record));
+                if let (Some(Event::Requested { call_id, tool, input, .. }), Some(Event::Result { content, .. })) =
+                    (&call, &result)
+                    && content.contains(NOT_APPROVED)
+                {
+                    self.denials.push((call_id.clone(), tool.clone(), input.clone()));
+                }
+                call.into_iter().chain(result).collect()
+            }
+        }
+    }
+}
+
+/// The status of the model's service that an error names.
+fn status(error: &str) -> Option<u16> {
+    let (_, rest) = error.split_once("unexpected status ")?;
+    rest.split(' ').next()?.parse().ok()
+}
+
+/// The call that an item is, by the name its tool has for the hook.
+fn call(record: &Value) -> Option<Event> {
+    let item = record.get("item")?;
+    let (tool, input) = match text(item, "/type")? {
+        "command_execution" => ("Bash".into(), json!({"command": item.get("command")})),
+        "file_change" => ("apply_patch".into(), json!({"changes": item.get("changes")})),
+        "mcp_tool_call" => {
+            let name = |at| text(item, at).unwrap_or_default();
+            (format!("mcp__{}__{}", name("/server"), name("/tool")), item.get("arguments").cloned().unwrap_or_default())
+        }
+        "web_search" => ("web_search".into(), json!({"query": item.get("query")})),
+        _ => return None,
+    };
+    Some(Event::Requested { call_id: owned(item, "/id")?, tool, input, nested: false })
+}
+
+fn result(record: &Value) -> Option<Event> {
+    let item = record.get("item")?;
+    let failed = text(item, "/status").is_some_and(|status| status != "completed");
+    Some(Event::Result {
+        call_id: owned(item, "/id")?,
+        failed,
+        content: text(item, "/aggregated_output").or(text(item, "/error/message")).unwrap_or_default().into(),
+        ran: true,
+        witness: None,
+        exit_code: item.get("exit_code").and_then(Value::as_i64),
+        record: None,
+    })
+}

@@ -1,0 +1,147 @@
+//! What Codex gives a hook besides its line: the environment, with what `.env` puts into it, and the shell.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::home;
+use crate::adapter::Environment;
+use crate::adapter::codex::setup::dotenv::codex_env_file;
+use crate::adapter::setup::probe::{Kind, codex_shell};
+use crate::adapter::setup::report::Loss;
+use crate::os::obeyed::obeyed;
+
+/// The environment and the shell of a hook of Codex's.
+#[derive(Debug)]
+pub struct Around {
+    /// The file that is put into the environment before anything else is done.
+    pub file: PathBuf,
+    /// What it puts there, the last of a name last; why it cannot be told.
+    pub set: Result<Vec<(String, String)>, String>,
+    /// The shell that runs a hook's line.
+    pub shell: PathBuf,
+    /// Which it is.
+    pub kind: Kind,
+}
+
+impl Around {
+    /// As it is for a Codex that is started in this folder, from this environment, with this home.
+    pub fn of(home: &Path, folder: &Path, environment: Environment<'_>) -> Around {
+        let file = home.join(".env");
+        let set = codex_env_file(&file);
+        let mut around = Around { file, set, shell: PathBuf::new(), kind: Kind::Sh };
+        let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let path = around.variable("PATH", environment);
+        (around.shell, around.kind) = codex_shell(&passwd, path.as_deref(), folder);
+        around
+    }
+
+    /// What the file sets.
+    pub fn set(&self) -> &[(String, String)] {
+        self.set.as_deref().unwrap_or_default()
+    }
+
+    /// A variable as a hook has it.
+    pub fn variable(&self, name: &str, environment: Environment<'_>) -> Option<OsString> {
+        let set = self.set().iter().rev().find(|(set, _)| set == name);
+        set.map(|(_, value)| value.into()).or_else(|| environment(name))
+    }
+
+    /// What in these variables answers for a hook in its place, or moves the configuration that the entry stands in.
+    /// `names` are those of the environment; `sealed_off` says whether the line holds against functions.
+    pub fn losses<'a>(
+        &self,
+        names: impl Iterator<Item = &'a OsStr>,
+        sealed_off: bool,
+        configuration: &Path,
+        environment: Environment<'_>,
+    ) -> Vec<Loss> {
+        let mut all = Vec::new();
+        let file = self.file.display().to_string();
+        let mut seen: Vec<&str> = Vec::new();
+        for (name, _) in self.set() {
+            if !seen.contains(&name.as_str())
+                && let Some(what) = self.answers(name, sealed_off, true)
+            {
+                all.push(Loss::new(name, &what, "take it out").within(&file));
+            }
+            seen.push(name);
+        }
+        for name in names.filter_map(OsStr::to_str).filter(|name| !seen.contains(name)) {
+            if let Some(what) = self.answers(name, sealed_off, false) {
+                all.push(Loss::new(name, &what, "unset it where codex is started").within("the environment"));
+            }
+        }
+        let moved = home(&|name| self.variable(name, environment)).filter(|moved| moved != configuration);
+        if let Some(moved) = moved {
+            let what = format!(
+                "moves Codex's home: it reads {} in the place of this one",
+                moved.join("config.toml").display()
+            );
+            all.push(Loss::new("HOME", &what, "take it out, or start codex with CODEX_HOME").within(&file));
+        }
+        all
+    }
+
+    /// How a variable of this name answers for the hook, if it does. In a file that is there for Codex alone nobody has
+    /// a good reason for a name that the loader obeys; in an environment only what puts code into a program is one.
+    fn answers(&self, name: &str, sealed_off: bool, in_file: bool) -> Option<String> {
+        let shell = match name {
+            "BASH_ENV" => self.kind == Kind::Bash,
+            // sh may be bash
+            "SHELLOPTS" => self.kind != Kind::Zsh,
+            // how they are spelled is bash's, and was another once
+            _ if ["BASH_FUNC_echo", "BASH_FUNC_exit"].iter().any(|known| name.starts_with(known)) => {
+                self.kind != Kind::Zsh && !sealed_off
+            }
+            "LD_PRELOAD" | "LD_AUDIT" => true,
+            _ => in_file && name.starts_with("LD_"),
+        };
+        let what = obeyed(name).filter(|_| shell)?;
+        Some(format!("{what}; with it a call can run past the hook"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_answers_for_a_hook_is_named_where_it_does() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join(".env");
+        let names: Vec<OsString> =
+            ["BASH_ENV", "BASH_FUNC_echo%%", "BASH_FUNC_which%%", "SHELLOPTS", "LD_PRELOAD", "LD_LIBRARY_PATH", "PATH"]
+                .map(OsString::from)
+                .into();
+        let home = |name: &str| (name == "CODEX_HOME").then(|| root.path().into());
+        let losses = |kind: Kind, text: &str, sealed_off: bool| {
+            std::fs::write(&file, text).unwrap();
+            let mut around = Around::of(root.path(), root.path(), &home);
+            around.kind = kind;
+            let names = names.iter().map(OsString::as_os_str);
+            let real = std::fs::canonicalize(root.path()).unwrap();
+            around.losses(names, sealed_off, &real, &home).into_iter().map(|loss| loss.key).collect::<Vec<_>>()
+        };
+        assert_eq!(losses(Kind::Bash, "", true), ["BASH_ENV", "SHELLOPTS", "LD_PRELOAD"]);
+        assert_eq!(losses(Kind::Bash, "", false), ["BASH_ENV", "BASH_FUNC_echo%%", "SHELLOPTS", "LD_PRELOAD"]);
+        assert_eq!(losses(Kind::Sh, "", true), ["SHELLOPTS", "LD_PRELOAD"]);
+        assert_eq!(losses(Kind::Zsh, "", false), ["LD_PRELOAD"]);
+        // named once, and where it is set last
+        let text = "BASH_ENV=/x\nLD_LIBRARY_PATH=/y\nBASH_ENV=/z\nOPENAI_API_KEY=k\nHOME=/elsewhere\n";
+        assert_eq!(losses(Kind::Bash, text, true), ["BASH_ENV", "LD_LIBRARY_PATH", "SHELLOPTS", "LD_PRELOAD"]);
+    }
+
+    #[test]
+    fn a_home_in_the_file_moves_the_configuration_unless_codex_home_holds_it() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join(".codex");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join(".env"), "HOME=/elsewhere\n").unwrap();
+        let environment = |name: &str| (name == "HOME").then(|| root.path().into());
+        let around = Around::of(&folder, root.path(), &environment);
+        let losses = around.losses(std::iter::empty(), true, &folder, &environment);
+        assert_eq!(losses.len(), 1);
+        assert!(losses[0].line().contains("/.env: HOME moves Codex's home: it reads /elsewhere/.codex/config.toml"));
+        assert_eq!(around.variable("HOME", &environment), Some("/elsewhere".into()));
+    }
+}

@@ -1,0 +1,72 @@
+//! `$CODEX_HOME/.env`, which Codex puts into its environment, and so into that of every hook, before it does anything
+//! else (release 0.171.0).
+
+use std::path::Path;
+
+use crate::os;
+use crate::seal::Refusal;
+
+/// The longest such file that is read, in bytes.
+const LIMIT: usize = 1024 * 1024;
+
+/// Names that Codex leaves out begin so, in letters of either case.
+const OWN: &str = "CODEX_";
+
+/// What Codex takes from this file, in its order: of a name that stands there twice, the last counts. A file that is not
+/// there sets nothing. It is read by the same reader that the release has (dotenvy 0.15.7): a line that this cannot read
+/// is passed over, and the next one counts.
+///
+/// # Errors
+/// Why it cannot be read, and so what Codex takes from it is not known.
+pub fn codex_env_file(path: &Path) -> Result<Vec<(String, String)>, String> {
+    // Codex passes over one that it cannot open, and reads anything that it can, a FIFO too
+    if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(Vec::new());
+    }
+    let bytes = os::read_bounded(path, LIMIT).map_err(|refusal| match refusal {
+        Refusal::TooLarge => format!("more than {LIMIT} bytes"),
+        refusal => refusal.to_string(),
+    })?;
+    let taken = dotenvy::from_read_iter(bytes.as_slice()).flatten();
+    Ok(taken.filter(|(name, _)| !name.to_ascii_uppercase().starts_with(OWN)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_read_as_codex_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(".env");
+        assert_eq!(codex_env_file(&file), Ok(Vec::new()));
+        for (text, taken) in [
+            ("", &[][..]),
+            ("BASH_ENV=/x\n", &[("BASH_ENV", "/x")]),
+            ("export BASH_ENV=/x", &[("BASH_ENV", "/x")]),
+            ("  export   BASH_ENV = '/x y' # why\n", &[("BASH_ENV", "/x y")]),
+            ("# BASH_ENV=/x\nA=1\n", &[("A", "1")]),
+            ("A='1\nBASH_ENV=/x\n'\n", &[("A", "1\nBASH_ENV=/x\n")]),
+            // what cannot be read is passed over
+            ("a line of words\nBASH_ENV=/x\n", &[("BASH_ENV", "/x")]),
+            ("\u{feff}A=1\nBASH_ENV=/x\n", &[("BASH_ENV", "/x")]),
+            ("A=1\nA=2\n", &[("A", "1"), ("A", "2")]),
+            ("CODEX_HOME=/x\ncodex_home=/x\nB=1\n", &[("B", "1")]),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let own = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
+            assert_eq!(codex_env_file(&file), Ok(own(taken)), "{text:?}");
+        }
+        std::fs::write(&file, b"A=\xff\nBASH_ENV=/x\n").unwrap();
+        assert_eq!(codex_env_file(&file).unwrap(), [("BASH_ENV".to_string(), "/x".to_string())]);
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_is_no_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(codex_env_file(folder.path()).unwrap_err().contains("folder"));
+        let file = folder.path().join(".env");
+        std::os::unix::fs::symlink("/nowhere/at/all", &file).unwrap();
+        assert!(codex_env_file(&file).unwrap_err().contains("no such file"));
+    }
+}

@@ -1,0 +1,120 @@
+//! TOML into a tree that knows its places. What is written back is the text itself: a document
+//! that toml_edit writes loses its carriage returns.
+
+use std::ops::Range;
+
+use toml_edit::{Document, Item, TableLike, Value as Toml};
+
+use crate::adapter::setup::tree::{Member, Node, Value};
+
+/// A configuration.
+#[derive(Debug)]
+pub struct Config {
+    /// Its tables and values.
+    pub root: Node,
+    document: Document<String>,
+}
+
+/// Read a `config.toml`, without a byte order mark.
+///
+/// # Errors
+/// It is no TOML: the byte, and what is wrong there.
+pub fn parse(text: &str) -> Result<Config, (usize, String)> {
+    let document = Document::parse(text.to_string()).map_err(|error| {
+        let what = error.message().lines().next().unwrap_or("not TOML").to_string();
+        (error.span().map_or(0, |span| span.start), what)
+    })?;
+    let root = table(document.as_table(), 0..0, text);
+    Ok(Config { root, document })
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// There is none, or none of its own: a header of it can still be written.
+    Absent,
+    /// Under a header of its own, which takes these bytes.
+    Header(Range<usize>),
+    /// By keys with dots, the last value of which takes these bytes.
+    Dotted(Range<usize>),
+    /// In braces or brackets on the right of `=`, from this byte on.
+    Inline(usize),
+}
+
+impl Config {
+    /// How the table at these keys is written.
+    pub fn form(&self, path: &[&str]) -> Form {
+        let mut item = self.document.as_item();
+        for key in path {
+            match item.as_table_like().and_then(|table| table.get(key)) {
+                Some(next) => item = next,
+                None => return Form::Absent,
+            }
+            if let Item::Value(value) = item {
+                return match value {
+                    // a table of dotted keys is one too, with values of its own
+                    Toml::InlineTable(inside) if inside.is_dotted() => self.dotted(path),
+                    value => Form::Inline(value.span().map_or(0, |span| span.start)),
+                };
+            }
+        }
+        match item {
+            Item::Table(table) if table.is_dotted() => self.dotted(path),
+            Item::Table(table) if !table.is_implicit() => table.span().map_or(Form::Absent, Form::Header),
+            _ => Form::Absent,
+        }
+    }
+
+    fn dotted(&self, path: &[&str]) -> Form {
+        let end = self.root.find(path).map_or(0, end);
+        Form::Dotted(end..end)
+    }
+}
+
+/// Where a value begins; for one that has no place of its own, the first thing inside it.
+pub fn begin(node: &Node) -> usize {
+    match (node.span.is_empty(), node.items(), node.members()) {
+        (true, [first, ..], _) => begin(first),
+        (true, _, [first, ..]) => first.at,
+        _ => node.span.start,
+    }
+}
+
+/// Where the last thing inside a value ends.
+pub fn end(node: &Node) -> usize {
+    let inside = node.items().iter().chain(node.members().iter().map(|member| &member.node));
+    inside.map(end).max().unwrap_or(0).max(node.span.end)
+}
+
+fn table(table: &dyn TableLike, span: Range<usize>, text: &str) -> Node {
+    let members = table.iter().map(|(key, item)| Member {
+        at: table.key(key).and_then(|key| key.span()).map_or(0, |span| span.start),
+        key: key.into(),
+        node: item_node(item, text),
+    });
+    Node { span, value: Value::Object(members.collect()) }
+}
+
+fn item_node(item: &Item, text: &str) -> Node {
+    match item {
+        Item::None => Node { span: 0..0, value: Value::Null },
+        Item::Value(found) => value(found, text),
+        Item::Table(found) => table(found, found.span().unwrap_or(0..0), text),
+        Item::ArrayOfTables(found) => {
+            let items = found.iter().map(|each| table(each, each.span().unwrap_or(0..0), text));
+            Node { span: 0..0, value: Value::Array(items.collect()) }
+        }
+    }
+}
+
+fn value(found: &Toml, text: &str) -> Node {
+    let span = found.span().unwrap_or(0..0);
+    let value = match found {
+        Toml::String(string) => Value::Text(string.value().clone()),
+        Toml::Boolean(is) => Value::Bool(*is.value()),
+        Toml::Array(items) => Value::Array(items.iter().map(|item| value(item, text)).collect()),
+        Toml::InlineTable(inside) => return table(inside, span, text),
+        _ => Value::Number(text.get(span.clone()).unwrap_or_default().into()),
+    };
+    Node { span, value }
+}

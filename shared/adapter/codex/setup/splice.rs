@@ -1,0 +1,449 @@
+//! Our entries into a `config.toml` and out of it, at byte offsets.
+//!
+//! Nothing is kept but the file itself, so what is changed in somebody else's table says so in a
+//! comment behind it, with what stood there before. Our own tables come at the end, each after a
+//! blank line; a file that did not end in a newline does not do so with them either.
+
+use std::ops::Range;
+
+use super::read::{Config, Form, begin, end, parse};
+use super::{commands, dead_trust, entries, expected, groups, is_ours, wholly_ours};
+use crate::adapter::Registration;
+use crate::adapter::codex::{EVENTS, FEATURES, basic, command, group, trust, trust_key, trusted_hash};
+use crate::adapter::setup::text::{Edits, line_end, line_start, newline};
+use crate::adapter::setup::tree::{Member, Node, Value};
+
+const MARK: &str = " # mh-setup";
+const WAS: &str = " # mh-setup, was: ";
+const BOM: char = '\u{feff}';
+
+/// What cannot be done at which byte, and why.
+type Fault = (usize, String);
+
+/// The configuration with the entries and their trust in it; `None` for the text of a file that is
+/// not there. `file` is the absolute path by which Codex knows it.
+///
+/// # Errors
+/// It is no TOML, or written in a form that entries cannot be added to.
+pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Result<String, Fault> {
+    if let Some(rest) = text.and_then(|text| text.strip_prefix(BOM)) {
+        return with_entries(Some(rest), line, file).map(|new| format!("{BOM}{new}"));
+    }
+    let command = command(line);
+    let mut text = text.map(String::from);
+    if let Some(found) = &text {
+        let config = parse(found)?;
+        let mut ran = commands(&config.root);
+        ran.push(command.clone());
+        let left = without_dead(found, &config, &ran, &live_keys(&config.root, file));
+        let config = parse(&left)?;
+        text = Some(match EVENTS.iter().all(|(event, _)| in_place(groups(&config.root, event))) {
+            true => left,
+            // ours, but not where and as we would have written them: out first, then in again
+            false => taken_out(&left, file)?.unwrap_or_default(),
+        });
+    }
+    let new = text.is_none();
+    let text = text.unwrap_or_default();
+    let config = parse(&text)?;
+    let mut work = Work { text: &text, config: &config, edits: Edits::default(), pieces: Vec::new() };
+    work.features()?;
+    work.groups(&command)?;
+    work.trust(&command, file)?;
+    Ok(work.finish(new))
+}
+
+/// The keys by which our entries are trusted, or will be, in this file.
+fn live_keys(root: &Node, file: &str) -> Vec<String> {
+    let key = |(event, snake): (&str, &str)| {
+        let there = groups(root, event);
+        trust_key(file, snake, there.iter().position(wholly_ours).unwrap_or(there.len()), 0)
+    };
+    EVENTS.into_iter().map(key).collect()
+}
+
+/// The text without trust that is left of entries of ours: see [`dead_trust`].
+fn without_dead(text: &str, config: &Config, ran: &[String], live: &[String]) -> String {
+    let mut out = Out { text, edits: Edits::default(), to_end: false };
+    for member in dead_trust(&config.root, ran, live) {
+        out.cut_state(config, member.at, &member.key, &member.node);
+    }
+    out.finish()
+}
+
+/// Whether an event holds at most one group of ours, and nothing of ours in anybody else's.
+fn in_place(groups: &[Node]) -> bool {
+    let wholly = groups.iter().filter(|group| wholly_ours(group)).count();
+    wholly < 2 && groups.iter().filter(|group| !wholly_ours(group)).flat_map(entries).all(|entry| !is_ours(entry))
+}
+
+struct Work<'a> {
+    text: &'a str,
+    config: &'a Config,
+    edits: Edits,
+    pieces: Vec<String>,
+}
+
+impl Work<'_> {
+    /// Refuse a list where the vendor takes a table, and a table where it takes a list: what is
+    /// added would make it no TOML, or land in the last of the list.
+    fn fits(&self, path: &[&str], list: bool) -> Result<(), Fault> {
+        let Some(node) = self.config.root.find(path) else { return Ok(()) };
+        let (what, header) = match (&node.value, list) {
+            (Value::Array(_), false) => ("a list", format!("[{}]", path.join("."))),
+            (Value::Object(_), true) => ("a table", format!("[[{}]]", path.join("."))),
+            _ => return Ok(()),
+        };
+        Err((
+            begin(node),
+            format!("`{}` is {what}, which Codex does not take there; write it under {header}", path.join(".")),
+        ))
+    }
+
+    fn features(&mut self) -> Result<(), Fault> {
+        let path = ["features"];
+        self.fits(&path, false)?;
+        let table = self.config.root.find(&path);
+        let is = |key: &str, on: bool| table.and_then(|table| table.get(key)).and_then(Node::bool) == Some(on);
+        if FEATURES.into_iter().all(|(key, on)| is(key, on)) {
+            return Ok(());
+        }
+        let (after, prefix) = match self.config.form(&path) {
+            Form::Inline(at) => {
+                let why = "`features` is written in one piece, which nothing can be added to; write it as a table \
+                           under [features]";
+                return Err((at, why.into()));
+            }
+            Form::Absent => {
+                let lines = FEATURES.map(|(key, on)| format!("{key} = {on}{MARK}\n")).concat();
+                self.pieces.push(format!("[features]{MARK}\n{lines}"));
+                return Ok(());
+            }
+            Form::Header(span) => (span, ""),
+            Form::Dotted(span) => (span, "features."),
+        };
+        for (key, on) in FEATURES {
+            match table.and_then(|table| table.get(key)) {
+                None => {
+                    let at = line_end(self.text, after.end);
+                    let line = format!("{prefix}{key} = {on}{MARK}");
+                    self.edits.put(
+                        at..at,
+                        match self.text[..at].ends_with('\n') {
+                            true => format!("{line}{}", newline(self.text)),
+                            false => format!("{}{line}", newline(self.text)),
+                        },
+                    );
+                }
+                Some(node) => self.set(node, &on.to_string(), true)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Give a value another one, and keep the old one behind it.
+    fn set(&mut self, node: &Node, new: &str, keep: bool) -> Result<(), Fault> {
+        let old = self.text.get(node.span.clone()).unwrap_or_default();
+        let rest = self.text[node.span.end..line_end(self.text, node.span.end)].trim();
+        let plain = matches!(node.value, Value::Bool(_) | Value::Text(_)) && !old.contains(['\n', '#']);
+        if old == new {
+            return Ok(());
+        }
+        if !keep {
+            self.edits.put(node.span.clone(), new);
+        } else if plain && (rest.is_empty() || rest.starts_with('#')) {
+            self.edits.put(node.span.clone(), format!("{new}{WAS}{old}"));
+        } else {
+            let why =
+                format!("this has to be {new}, and it cannot be changed where it stands; put it on a line of its own");
+            return Err((node.span.start, why));
+        }
+        Ok(())
+    }
+
+    fn groups(&mut self, command: &str) -> Result<(), Fault> {
+        self.fits(&["hooks"], false)?;
+        for (event, _) in EVENTS {
+            self.fits(&["hooks", event], true)?;
+            if let Form::Inline(at) = self.config.form(&["hooks", event]) {
+                let why = format!(
+                    "`hooks` or `hooks.{event}` is written in one piece, which nothing can be added to; write it as \
+                     tables under [[hooks.{event}]]"
+                );
+                return Err((at, why));
+            }
+            match groups(&self.config.root, event).iter().find(|group| wholly_ours(group)) {
+                None => self.pieces.push(group(event, command)),
+                Some(old) if expected(event, command).is_some_and(|new| new.same(old)) => {}
+                Some(old) => {
+                    let span = line_start(self.text, old.span.start)..line_end(self.text, end(old));
+                    let new = group(event, command).replace('\n', newline(self.text));
+                    let cut = self.text[..span.end].ends_with('\n');
+                    self.edits.put(span, if cut { new } else { new.trim_end().to_string() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn trust(&mut self, command: &str, file: &str) -> Result<(), Fault> {
+        self.fits(&["hooks", "state"], false)?;
+        if let Form::Inline(at) = self.config.form(&["hooks", "state"]) {
+            let why = "`hooks.state` is written in one piece, which nothing can be added to; write it as tables under \
+                       [hooks.state.\"...\"]";
+            return Err((at, why.into()));
+        }
+        for ((event, snake), key) in EVENTS.into_iter().zip(live_keys(&self.config.root, file)) {
+            let hash = trusted_hash(snake, command);
+            let Some(state) = self.config.root.find(&["hooks", "state", &key]) else {
+                self.pieces.push(trust(&key, &hash));
+                continue;
+            };
+            // trust that is left of a group that is gone is somebody else's
+            let keep = !groups(&self.config.root, event).iter().any(wholly_ours);
+            let Some(trusted) = state.get("trusted_hash") else {
+                return Err((state.span.start, "this trust has no `trusted_hash`; take it out".into()));
+            };
+            self.set(trusted, &basic(&hash), keep)?;
+            match state.get("enabled") {
+                Some(node) => self.set(node, "true", keep)?,
+                None => self.enable(&key, trusted, keep)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Say in a trust that its entry is on, behind the hash.
+    fn enable(&mut self, key: &str, trusted: &Node, keep: bool) -> Result<(), Fault> {
+        let mark = if keep { MARK } else { "" };
+        match self.config.form(&["hooks", "state", key]) {
+            Form::Header(_) => {
+                let at = line_end(self.text, trusted.span.end);
+                let newline = newline(self.text);
+                let line = match self.text[..at].ends_with('\n') {
+                    true => format!("enabled = true{mark}{newline}"),
+                    false => format!("{newline}enabled = true{mark}"),
+                };
+                self.edits.put(at..at, line);
+                Ok(())
+            }
+            Form::Inline(_) if !keep => {
+                self.edits.put(trusted.span.end..trusted.span.end, ", enabled = true");
+                Ok(())
+            }
+            _ => {
+                let why = format!(
+                    "this trust has to say `enabled = true`; write it as a table under [hooks.state.{}]",
+                    basic(key)
+                );
+                Err((trusted.span.start, why))
+            }
+        }
+    }
+
+    /// The text with everything in it.
+    fn finish(self, new: bool) -> String {
+        let Work { text, mut edits, pieces, .. } = self;
+        if !pieces.is_empty() {
+            let mut all: String = pieces.iter().map(|piece| format!("\n{piece}")).collect();
+            if !text.is_empty() && !text.ends_with('\n') {
+                all.insert(0, '\n');
+                all.pop();
+            }
+            let all = all.replace('\n', newline(text));
+            edits.put(text.len()..text.len(), if new { all.trim_start() } else { &all });
+        }
+        edits.apply(text)
+    }
+}
+
+/// The configuration without the entries and their trust; `None`: the file has been ours alone,
+/// and is to go.
+///
+/// # Errors
+/// It is no TOML.
+pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
+    if let Some(rest) = text.strip_prefix(BOM) {
+        return Ok(Some(format!("{BOM}{}", taken_out(rest, file)?.unwrap_or_default())));
+    }
+    let config = parse(text)?;
+    let mut out = Out { text, edits: Edits::default(), to_end: false };
+    let mut gone = Vec::new();
+    for member in config.root.get("hooks").map(Node::members).unwrap_or_default() {
+        let places = out.groups(member.node.items());
+        let Some((_, snake)) = EVENTS.into_iter().find(|(event, _)| *event == member.key) else { continue };
+        let prefix = format!("{file}:{snake}:");
+        for state in config.root.find(&["hooks", "state"]).map(Node::members).unwrap_or_default() {
+            if let Some(place) = state.key.strip_prefix(&prefix).and_then(numbers)
+                && out.state(&config, state, place, &places, &prefix)
+            {
+                gone.push(state.key.clone());
+            }
+        }
+    }
+    for member in dead_trust(&config.root, &commands(&config.root), &gone) {
+        out.cut_state(&config, member.at, &member.key, &member.node);
+    }
+    if let Some(features) = config.root.get("features") {
+        out.unmark(features);
+        if let Form::Header(span) = config.form(&["features"]) {
+            out.made_header(span, features);
+        }
+    }
+    let left = out.finish();
+    Ok((!left.is_empty() || !text.starts_with("[features] # mh-setup")).then_some(left))
+}
+
+/// Whether these two texts of the configuration `file` differ in our entries and their trust alone.
+pub fn only_entries_differ(old: &str, new: &str, file: &str) -> bool {
+    let rest = |text: &str| {
+        let text = taken_out(text, file).ok()?.unwrap_or_default();
+        parse(text.strip_prefix(BOM).unwrap_or(&text)).ok()
+    };
+    matches!((rest(old), rest(new)), (Some(before), Some(after)) if before.root.same(&after.root))
+}
+
+/// The last two parts of a trust's key.
+fn numbers(text: &str) -> Option<(usize, usize)> {
+    let (group, entry) = text.split_once(':')?;
+    Some((group.parse().ok()?, entry.parse().ok()?))
+}
+
+/// Where an entry goes when others are taken out; `None`: it is taken out itself.
+type Places = Vec<((usize, usize), Option<(usize, usize)>)>;
+
+struct Out<'a> {
+    text: &'a str,
+    edits: Edits,
+    /// Whether something was cut that reached to the end of the file.
+    to_end: bool,
+}
+
+impl Out<'_> {
+    fn groups(&mut self, groups: &[Node]) -> Places {
+        let (mut places, mut group_at) = (Places::new(), 0);
+        for (at, group) in groups.iter().enumerate() {
+            let gone = wholly_ours(group);
+            let mut entry_at = 0;
+            for (inner, entry) in entries(group).iter().enumerate() {
+                let ours = is_ours(entry);
+                places.push(((at, inner), (!ours).then_some((group_at, entry_at))));
+                entry_at += usize::from(!ours);
+                if ours && !gone && self.text[entry.span.clone()].starts_with('[') {
+                    self.cut(entry.span.start..end(entry));
+                }
+            }
+            if gone {
+                self.cut(group.span.start..end(group));
+            }
+            group_at += usize::from(!gone);
+        }
+        places
+    }
+
+    /// What becomes of a trust whose entry is at this place. Whether something was done to it.
+    fn state(&mut self, config: &Config, state: &Member, place: (usize, usize), places: &Places, prefix: &str) -> bool {
+        let at = state.at;
+        match places.iter().find(|(from, _)| *from == place).map(|(_, to)| *to) {
+            Some(None) => {
+                if !self.unmark(&state.node) {
+                    self.cut_state(config, at, &state.key, &state.node);
+                }
+            }
+            // somebody else's entry moves up, and its trust with it
+            Some(Some((group, entry))) if (group, entry) != place => {
+                let quoted = self.text[at..].chars().next().filter(|c| matches!(c, '"' | '\''));
+                let length = quoted.and_then(|quote| self.text[at + 1..].find(quote)).map_or(0, |inside| inside + 2);
+                self.edits.put(at..at + length, basic(&format!("{prefix}{group}:{entry}")));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Cut a trust out.
+    fn cut_state(&mut self, config: &Config, at: usize, key: &str, state: &Node) {
+        match config.form(&["hooks", "state", key]) {
+            Form::Header(span) => self.cut(span.start..end(state)),
+            _ => self.cut(at..end(state)),
+        }
+    }
+
+    /// The text with the changes made. One that did not end in a newline does not do so now.
+    fn finish(self) -> String {
+        let Out { text, edits, to_end } = self;
+        let mut left = edits.apply(text);
+        if to_end && !text.ends_with('\n') {
+            left.truncate(left.trim_end_matches('\n').len().max(left.len().saturating_sub(1)));
+            if newline(text) == "\r\n" && left.ends_with('\r') {
+                left.pop();
+            }
+        }
+        left
+    }
+
+    /// Take back what a comment says was changed in this table. Whether there was any.
+    fn unmark(&mut self, table: &Node) -> bool {
+        let mut any = false;
+        for member in table.members() {
+            let span = &member.node.span;
+            let rest = &self.text[span.end..line_end(self.text, span.end)];
+            if let Some(old) = rest.strip_prefix(WAS) {
+                let old = old.trim_end_matches(['\r', '\n']);
+                let old = old.split(" #").next().unwrap_or(old).trim_end();
+                self.edits.put(span.start..span.end + WAS.len() + old.len(), old);
+                any = true;
+            } else if rest.trim_end() == MARK {
+                self.cut_line(member.at);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// A header that we have made goes with its table, or loses its mark where others have put
+    /// something under it.
+    fn made_header(&mut self, header: Range<usize>, table: &Node) {
+        let rest = &self.text[header.end..line_end(self.text, header.end)];
+        if rest.trim_end() != MARK {
+            return;
+        }
+        // tables below it have headers of their own, and stay
+        let direct = || table.members().iter().map(|member| &member.node).filter(|node| !self.is_header(node));
+        let ours = |node: &Node| {
+            let rest = &self.text[node.span.end..line_end(self.text, node.span.end)];
+            rest.trim_end() == MARK
+        };
+        match direct().all(ours) {
+            true => {
+                let last = direct().map(end).max().unwrap_or(header.end);
+                self.cut(header.start..last);
+            }
+            false => self.edits.cut(header.end..header.end + MARK.len()),
+        }
+    }
+
+    /// Whether a table stands under a header of its own.
+    fn is_header(&self, node: &Node) -> bool {
+        matches!(node.value, Value::Object(_))
+            && (node.span.is_empty() || self.text[node.span.clone()].starts_with('['))
+    }
+
+    fn cut_line(&mut self, at: usize) {
+        let (start, stop) = (line_start(self.text, at), line_end(self.text, at));
+        self.to_end |= stop == self.text.len();
+        self.edits.cut(start..stop);
+    }
+
+    /// Cut whole lines, with the blank one before them.
+    fn cut(&mut self, span: Range<usize>) {
+        let (start, stop) = (line_start(self.text, span.start), line_end(self.text, span.end));
+        let before = &self.text[..start];
+        let blank = ["\n", "\r\n"].into_iter().rev().find_map(|newline| {
+            let above = before.strip_suffix(newline)?;
+            (above.is_empty() || above.ends_with('\n')).then_some(newline.len())
+        });
+        self.to_end |= stop == self.text.len();
+        self.edits.cut(start - blank.unwrap_or(0)..stop);
+    }
+}

@@ -1,0 +1,341 @@
+//! What differs from vendor to vendor. Who opens one of the rooms below sees all that is that
+//! vendor's; a third vendor is one new room and one new program.
+
+mod advice;
+pub mod claude;
+pub mod codex;
+mod payload;
+mod places;
+pub mod run;
+pub mod setup;
+mod table;
+
+pub use advice::{advice, codex_lacks, surely_meant_otherwise};
+pub use payload::{Input, Keys, LONGEST, MOST_BYTES, MOST_PATHS, Payload};
+pub use places::{Place, Protected, like, places};
+pub use table::{Class, Table, Tool};
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::decide::{Half, Reading, Wanted};
+use crate::frame::{Operation, mcp};
+use crate::json::{Layout, Writer};
+pub use crate::os::Wire;
+use crate::protocol::one_line;
+
+/// How the id of a call begins that only `mh-setup doctor` makes: an audit tells it from an agent's
+/// by that. What is fired names no decider, so none is ever asked about one.
+pub const DOCTOR_CALL: &str = "mh-doctor-";
+
+/// Looks a variable of the environment up.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// One vendor, as the hook program needs it.
+pub trait Vendor {
+    /// The vendor's program, by the name its users know: `Claude Code`.
+    const PRODUCT: &'static str;
+    /// The word for it in commands and lines: `claude`.
+    const WORD: &'static str;
+    /// The hook program: `mh-hook-claude`.
+    const PROGRAM: &'static str;
+    /// How somebody takes the hook out again, to follow `to undo, `.
+    const UNDO: &'static str;
+    /// The most of the instruction text that reaches the model whole, in what
+    /// [`Vendor::measure`] counts.
+    const TEXT_LIMIT: usize;
+    /// The oldest release that a governed turn takes: its hooks are known to fail closed.
+    const OLDEST: &'static str;
+    /// What becomes of a call that is admitted under policy `frame`, in words.
+    const ALLOW: &'static str;
+    /// The tools of which it was measured that they run with a replaced input. MCP tools do too.
+    const REPLACED: &'static [&'static str];
+    /// Calls that no hook ever sees: the vendor's own word for them, and why.
+    const UNSEEN: &'static [(&'static str, &'static str)];
+
+    /// The names of files that the vendor puts into the conversation by itself, with every file that they
+    /// import, in the form of [`Place::Names`]. Where the path rules refuse a file, or none may be read, an
+    /// import is a way to it.
+    const LOADED: &'static [&'static [&'static str]];
+
+    /// The tools of the release that was measured.
+    fn table() -> &'static Table;
+
+    /// The length of a text as the vendor counts it.
+    fn measure(text: &str) -> usize;
+
+    /// What an event of this name is to the guard.
+    fn event(name: &str) -> Event;
+
+    /// Whose payload this is, if it is not this vendor's.
+    fn stranger(payload: &Payload<'_>) -> Option<&'static str>;
+
+    /// What a call of an MCP tool asks for.
+    fn mcp(payload: &Payload<'_>, tool: &str) -> RawAsks;
+
+    /// What a call asks for. Paths are as the payload has them.
+    fn asks(payload: &Payload<'_>, tool: &str) -> RawAsks {
+        if tool.starts_with(mcp::PREFIX) {
+            return Self::mcp(payload, tool);
+        }
+        Self::table().asks(payload, tool, Self::PRODUCT)
+    }
+
+    /// Whether an admitted call of this tool is granted where the vendor would ask somebody.
+    fn grants_approval(tool: &str) -> bool;
+
+    /// The project folder, where the environment names it.
+    fn project(environment: Environment<'_>) -> Option<PathBuf>;
+
+    /// Why the vendor would not run a call with this input in place of its own, if it would not;
+    /// it runs the call as it was then, or neither. To follow the tool's name.
+    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String>;
+
+    /// Read the input that a call of this tool is to have in place of its own.
+    ///
+    /// # Errors
+    /// Why the vendor would not run it, to follow the tool's name.
+    fn replacement<'a>(event: &str, input: &'a str, tool: &str) -> Result<Input<'a>, String> {
+        let new = Input::read(input).map_err(|fault| format!("is given an input that is no JSON ({fault})"))?;
+        if !new.is_object() {
+            return Err("is given an input that is not an object".into());
+        }
+        Self::refuses_replace(event, &new, tool).map_or(Ok(new), Err)
+    }
+
+    /// The input of a call of this tool as the vendor would give it to a hook, for somebody who asks what would be
+    /// said. `about` is what the call is about in one word: a file, a command, an address; `folder` is the project's.
+    fn sample(tool: &str, about: &str, folder: &Path) -> Sample;
+
+    /// The answer on the vendor's wire.
+    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire;
+}
+
+/// Members of an input that is made up for a question: their names, and strings.
+pub type Sample = Vec<(&'static str, String)>;
+
+/// What an event is to the guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A call waits for an answer.
+    Gate,
+    /// The vendor is about to ask a person, or its rules, whether a call may run.
+    Approval,
+    /// A prompt is about to be sent.
+    Prompt,
+    /// A session, or a sub-agent, starts and takes context.
+    Start,
+    /// Known, and of no concern, or after the fact: never answered.
+    Passing,
+    /// Not known to the release that was measured.
+    Unknown,
+}
+
+/// What is to be said about an event, in no vendor's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The call is granted.
+    Allow,
+    /// Nothing is claimed.
+    Abstain,
+    /// The call, the prompt or the session must not go on, for this reason.
+    Deny(String),
+    /// The call runs with another input.
+    Replace {
+        /// The input, in JSON, whole.
+        input: String,
+        /// Whether the call is granted too.
+        grants: bool,
+    },
+    /// The frame's instruction text.
+    Text(String),
+}
+
+/// An answer: one object on one line.
+fn answer(members: impl FnOnce(&mut Writer)) -> String {
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    members(&mut out);
+    out.end_object();
+    one_line(out.finish())
+}
+
+/// Whether a reader may cut this off at an end of a path: what `trim` of JavaScript does, which takes U+FEFF too.
+pub fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\u{feff}'
+}
+
+/// The form that both vendors have for what is said about an event.
+fn specific(event: &str, said: impl FnOnce(&mut Writer)) -> String {
+    answer(|out| {
+        out.key("hookSpecificOutput");
+        out.object();
+        out.member("hookEventName", event);
+        said(out);
+        out.end_object();
+    })
+}
+
+/// The form that both have for a prompt that must not be sent.
+fn block(reason: &str) -> String {
+    answer(|out| {
+        out.member("decision", "block");
+        out.member("reason", reason);
+    })
+}
+
+/// What a call asks for, its paths not yet finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawAsks {
+    /// As [`crate::decide::Asks::Needs`].
+    Needs(Vec<RawNeed>),
+    /// As [`crate::decide::Asks::Conversation`].
+    Conversation,
+    /// As [`crate::decide::Asks::Nothing`].
+    Nothing(String),
+}
+
+impl RawAsks {
+    /// One operation on no path.
+    pub fn operation(operation: Operation) -> RawAsks {
+        RawAsks::Needs(vec![RawNeed::of(operation)])
+    }
+}
+
+/// One thing that has to be admitted, its path not yet finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawNeed {
+    /// The operation.
+    pub wanted: Wanted,
+    /// What it is done to.
+    pub path: Option<RawPath>,
+}
+
+impl RawNeed {
+    /// An operation on no path.
+    pub fn of(operation: Operation) -> RawNeed {
+        RawNeed { wanted: Wanted::Operation(operation), path: None }
+    }
+
+    /// An operation on a file.
+    pub fn on(operation: Operation, file: impl Into<String>) -> RawNeed {
+        RawNeed { path: Some(RawPath { written: file.into(), kind: PathKind::File }), ..RawNeed::of(operation) }
+    }
+
+    /// An operation that takes a file away from where it is.
+    pub fn taking(operation: Operation, file: impl Into<String>) -> RawNeed {
+        RawNeed { path: Some(RawPath { written: file.into(), kind: PathKind::Entry }), ..RawNeed::of(operation) }
+    }
+
+    /// Why nothing admits a call with a path of more than [`LONGEST`] bytes, to follow the tool's name.
+    pub fn too_long() -> String {
+        format!("has a path of more than {LONGEST} bytes, so it cannot be told where it leads")
+    }
+
+    /// Why nothing admits a call with more paths than are judged, to follow the tool's name.
+    pub fn too_many() -> String {
+        "is about too many files to be judged at once: do it in several calls".into()
+    }
+
+    /// Whether it writes to its path.
+    pub fn writes(&self) -> bool {
+        matches!(self.wanted, Wanted::Operation(Operation::FileWrite | Operation::FileEdit))
+    }
+}
+
+/// A path as a payload has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawPath {
+    /// Absolute, or relative to the payload's working folder.
+    pub written: String,
+    /// What of it the call is about.
+    pub kind: PathKind,
+}
+
+/// What a call does at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathKind {
+    /// It is about the file, wherever a link leads.
+    File,
+    /// It is about the name in its folder: what is deleted or moved away is a link itself.
+    Entry,
+    /// It is about what lies below.
+    Folder,
+    /// It is about files that cannot be told, wherever they are: no path rule can judge it.
+    Any,
+}
+
+/// A hook's command line, as an entry has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// The hook program, by absolute path.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The seconds that the hook itself may take by them. An entry's own limit lies above it.
+    pub patience: u32,
+}
+
+impl Registration {
+    /// What a hook takes that is told no `--deadline`.
+    pub const PATIENCE: u32 = 20;
+
+    /// The limit that the vendor is given, in seconds: when it runs out, the call may run.
+    pub fn timeout(&self) -> u32 {
+        self.patience + 10
+    }
+
+    /// The line for a shell, each word in single quotes.
+    pub fn shell_words(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.arguments);
+        words.map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The longest rendered name that is read: far beyond what either vendor lets a tool be called.
+const LONGEST_NAME: usize = 1_000;
+
+/// What an MCP tool asks for when nothing is known of it but its rendered name. Every way to read
+/// it holds the name once more, so memory grows with its square.
+fn any_reading(tool: &str, half: fn(String) -> Half) -> RawAsks {
+    if tool.len() > LONGEST_NAME {
+        return RawAsks::Nothing(format!("has a name of more than {LONGEST_NAME} bytes, which no mcp tool has"));
+    }
+    let readings = mcp::splits(tool)
+        .map(|(server, tool)| Reading { server: half(server.into()), tool: half(tool.into()) })
+        .collect();
+    RawAsks::Needs(vec![RawNeed { wanted: Wanted::Mcp { rendered: tool.into(), readings }, path: None }])
+}
+
+/// What a tool for MCP resources asks for: a method of MCP, as if it were a tool of the server.
+fn resources(payload: &Payload<'_>, method: &str) -> RawAsks {
+    match payload.input.text("server") {
+        Some(server) if !server.is_empty() => {
+            RawAsks::operation(Operation::McpCall { server: server.into_owned(), tool: method.into() })
+        }
+        _ => RawAsks::Nothing(format!(
+            "names no server, so it asks all of them: name one for which mcp.call SERVER/{method} is admitted"
+        )),
+    }
+}
+
+/// What a tool asks for that does `operation` to the file in this member of its input.
+fn on_file(payload: &Payload<'_>, member: &str, operation: Operation) -> RawAsks {
+    match payload.input.text(member) {
+        Some(file) if !file.is_empty() => RawAsks::Needs(vec![RawNeed::on(operation, file)]),
+        _ => {
+            RawAsks::Nothing(format!("has no `{member}` that is a string, so it cannot be told which file it is about"))
+        }
+    }
+}
+
+/// The agent that a payload belongs to, where it is neither vendor's.
+fn other_agent(payload: &Payload<'_>) -> Option<&'static str> {
+    let Keys { generation_id, camel_tool, .. } = payload.keys;
+    match payload.event.as_str() {
+        _ if generation_id => Some("Cursor"),
+        _ if camel_tool => Some("Copilot"),
+        "BeforeTool" | "AfterTool" | "BeforeToolSelection" | "BeforeModel" | "BeforeAgent" => Some("Gemini CLI"),
+        _ => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! The vendors' streams, read line by line.
+//!
+//! A field that is missing, new or of another type than it was is no fault: each is looked up for
+//! itself, and a record without a word here becomes [`Event::Opaque`].
+
+use serde_json::Value;
+
+use super::{Event, Figures, Kind};
+use crate::adapter::claude::run::stream as claude;
+use crate::adapter::codex::run::stream as codex;
+
+/// Reads one vendor's stream.
+#[derive(Debug)]
+pub enum Reader {
+    /// `--output-format stream-json`
+    Claude(claude::Claude),
+    /// `exec --json`
+    Codex(codex::Codex),
+}
+
+impl Reader {
+    /// A reader for a fresh stream.
+    pub fn new(kind: Kind) -> Reader {
+        match kind {
+            Kind::Claude => Reader::Claude(claude::Claude::default()),
+            Kind::Codex => Reader::Codex(codex::Codex::default()),
+        }
+    }
+
+    /// What a line of the stream tells, and the vendor's own time of it.
+    pub fn line(&mut self, line: &[u8]) -> (Option<String>, Vec<Event>) {
+        let Ok(record) = serde_json::from_slice::<Value>(line) else {
+            return match line.trim_ascii().is_empty() {
+                true => (None, Vec::new()),
+                false => (None, vec![Event::Opaque { kind: "no json".into(), subtype: None }]),
+            };
+        };
+        let events = match self {
+            Reader::Claude(reader) => reader.record(&record),
+            Reader::Codex(reader) => reader.record(&record),
+        };
+        (owned(&record, "/timestamp"), events)
+    }
+}
+
+/// The string at this pointer.
+pub fn text<'a>(record: &'a Value, at: &str) -> Option<&'a str> {
+    record.pointer(at).and_then(Value::as_str)
+}
+
+/// The same, owned.
+pub fn owned(record: &Value, at: &str) -> Option<String> {
+    text(record, at).map(String::from)
+}
+
+/// The count at this pointer.
+pub fn count(record: &Value, at: &str) -> Option<u64> {
+    record.pointer(at).and_then(Value::as_u64)
+}
+
+/// The figures at this pointer, as Codex writes them.
+pub fn figures(record: &Value, at: &str) -> Figures {
+    let number = |name| count(record, &format!("{at}/{name}"));
+    Figures {
+        input: number("input_tokens"),
+        output: number("output_tokens"),
+        cached: number("cached_input_tokens"),
+        created: number("cache_write_input_tokens"),
+        reasoning: number("reasoning_output_tokens"),
+    }
+}
+
+/// What of a record is kept: for each name, what stands at its pointer, if anything does.
+pub fn facts(record: &Value, names: &[(&str, &str)]) -> Box<Value> {
+    let kept = names.iter().filter_map(|(name, at)| Some(((*name).to_string(), record.pointer(at)?.clone())));
+    Box::new(Value::Object(kept.filter(|(_, value)| !value.is_null()).collect()))
+}
+
+/// The list at this pointer; none is an empty one.
+pub fn list<'a>(record: &'a Value, at: &str) -> &'a [Value] {
+    record.pointer(at).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}

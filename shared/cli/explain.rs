@@ -1,0 +1,243 @@
+//! What a hook would answer, for people: the very function that it calls, on a payload that was recorded or on a call
+//! that is said in words.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::adapter::{Payload, Vendor, Verdict, Wire, claude::Claude, codex::Codex};
+use crate::decide::Policy;
+use crate::frame::shown;
+use crate::hook::{Judged, Setup, Surroundings, judge};
+use crate::os::{End, Stop, complain};
+use crate::os::{Input, MAX_PAYLOAD, read_bounded};
+use crate::seal::Digest;
+
+/// What is wanted of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Allow,
+    Deny,
+}
+
+impl Wanted {
+    pub(super) fn from_word(word: &str) -> Option<Wanted> {
+        match word {
+            "allow" => Some(Wanted::Allow),
+            "deny" => Some(Wanted::Deny),
+            _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Wanted::Allow => "allow",
+            Wanted::Deny => "deny",
+        }
+    }
+}
+
+/// A call in words.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// The tool, by the vendor's name for it.
+    pub tool: String,
+    /// What it is about: a file, a command, an address; empty, where nothing is said.
+    pub about: String,
+}
+
+/// What the answers go by.
+pub(super) struct Terms<'a> {
+    /// The frame's file.
+    pub frame: &'a Path,
+    pub pin: Option<&'a Digest>,
+    pub policy: Option<Policy>,
+    pub project: Option<&'a Path>,
+}
+
+/// What a vendor's hook would answer.
+pub(super) struct Answered {
+    judged: Judged,
+    wire: Wire,
+}
+
+impl Answered {
+    fn denied(&self) -> bool {
+        matches!(self.judged.verdict, Verdict::Deny(_))
+    }
+
+    /// Whether that is what is wanted: what is not denied goes on, by an allow or by the vendor's own rules.
+    fn is(&self, wanted: Wanted) -> bool {
+        self.denied() == (wanted == Wanted::Deny)
+    }
+
+    /// All of it, in lines, and how the program ends by it.
+    pub(super) fn told(&self, wanted: Option<Wanted>, program: &str) -> (String, End) {
+        let good = match wanted {
+            Some(wanted) if !self.is(wanted) => {
+                let answer = self.judged.record.decision.decision;
+                complain(program, &format!("expected {}, and the answer is {answer}", wanted.word()));
+                false
+            }
+            Some(_) => true,
+            None => !self.denied(),
+        };
+        (self.explanation(), if good { End::Good } else { End::Refused })
+    }
+
+    fn explanation(&self) -> String {
+        let (mut out, Judged { name, record, .. }) = (String::new(), &self.judged);
+        let _ = writeln!(out, "event: {name}");
+        if let Some(tool) = &record.tool {
+            let _ = writeln!(out, "tool: {}", shown(tool));
+        }
+        if !record.operations.is_empty() {
+            let _ = writeln!(out, "needs: {}", record.operations.join(", "));
+        }
+        let _ = writeln!(out, "answer: {}", record.decision.decision);
+        if let Some(reason) = &record.decision.reason {
+            let _ = writeln!(out, "reason: {reason}");
+        }
+        let said = |text: &str| if text.is_empty() { "(nothing)".into() } else { text.trim_end().to_string() };
+        let _ = writeln!(out, "stdout: {}", said(&self.wire.stdout));
+        let _ = writeln!(out, "stderr: {}", said(&self.wire.stderr));
+        let _ = writeln!(out, "exit: {}", if self.wire.block { 2 } else { 0 });
+        out
+    }
+}
+
+/// The answer to a recorded payload.
+pub(super) fn recorded(terms: &Terms<'_>, vendor: &str, payload: &Path) -> Result<Answered, Stop> {
+    let bytes = read_bounded(payload, MAX_PAYLOAD)
+        .map_err(|refusal| Stop::failed(format!("{}: {refusal}", payload.display())))?;
+    let cwd = Payload::read(&bytes).ok().and_then(|payload| payload.cwd).map(PathBuf::from);
+    let project = terms.project.map(PathBuf::from).or(cwd);
+    match vendor {
+        "claude" => answer::<Claude>(terms, bytes, project),
+        "codex" => answer::<Codex>(terms, bytes, project),
+        other => Err(unknown(other)),
+    }
+}
+
+/// The answer to a call in words.
+pub(super) fn said(terms: &Terms<'_>, vendor: &str, call: &Call) -> Result<Answered, Stop> {
+    let here = || std::env::current_dir().map_err(|error| Stop::failed(format!("the working folder: {error}")));
+    let project = match terms.project {
+        Some(project) => std::path::absolute(project).map_err(|error| Stop::failed(error.to_string()))?,
+        None => here()?,
+    };
+    match vendor {
+        "claude" => answer::<Claude>(terms, payload::<Claude>(call, &project)?, Some(project)),
+        "codex" => answer::<Codex>(terms, payload::<Codex>(call, &project)?, Some(project)),
+        other => Err(unknown(other)),
+    }
+}
+
+/// Whether there is such a vendor.
+pub(super) fn known(vendor: &str) -> Result<(), Stop> {
+    match vendor {
+        "claude" | "codex" => Ok(()),
+        other => Err(unknown(other)),
+    }
+}
+
+fn unknown(vendor: &str) -> Stop {
+    Stop::usage(format!("--explain takes claude or codex, not {vendor:?}"))
+}
+
+/// The payload that the vendor would give for a call.
+fn payload<V: Vendor>(call: &Call, project: &Path) -> Result<Vec<u8>, Stop> {
+    let members = V::sample(&call.tool, &call.about, project);
+    let about_files = members.iter().any(|(member, _)| matches!(*member, "file_path" | "notebook_path"));
+    if call.about.is_empty() && (about_files || matches!(&*call.tool, "apply_patch" | "view_image")) {
+        return Err(Stop::usage(format!(
+            "{} is about a file: say which, as in --call {} src/a.rs",
+            call.tool, call.tool
+        )));
+    }
+    let input: Map<String, Value> = members.into_iter().map(|(member, text)| (member.into(), text.into())).collect();
+    let payload = json!({
+        "hook_event_name": "PreToolUse",
+        "session_id": "explained",
+        "tool_use_id": "explained",
+        "cwd": project.to_string_lossy(),
+        "tool_name": call.tool,
+        "tool_input": input,
+    });
+    serde_json::to_vec(&payload).map_err(|error| Stop::failed(error.to_string()))
+}
+
+fn answer<V: Vendor>(terms: &Terms<'_>, bytes: Vec<u8>, project: Option<PathBuf>) -> Result<Answered, Stop> {
+    let file = terms.frame;
+    let frame = std::path::absolute(file).map_err(|error| Stop::failed(format!("{}: {error}", file.display())))?;
+    let setup = Setup {
+        frame: Some(frame),
+        pin: terms.pin.cloned(),
+        policy: terms.policy.unwrap_or(Policy::Frame),
+        ..Setup::default()
+    };
+    let environment = |name: &str| match name {
+        "CLAUDE_PROJECT_DIR" => project.clone().map(OsString::from),
+        _ => std::env::var_os(name),
+    };
+    let around = Surroundings { environment: &environment, folder: project.clone(), embedder: None, deadline: None };
+    let judged = judge::<V>(&setup, &Input { bytes, fault: None }, &around);
+    Ok(Answered { wire: judged.wire::<V>(), judged })
+}
+
+/// Hold a frame to a list of what is wanted of it, a line each: `allow claude Edit src/a.rs`. What does not hold goes to
+/// stderr, by its line.
+pub(super) fn expectations(terms: &Terms<'_>, list: &Path, program: &str) -> Result<(String, End), Stop> {
+    let name = list.display();
+    let text = fs_err::read_to_string(list).map_err(|error| Stop::failed(crate::os::words(error)))?;
+    let (mut all, mut missed) = (0, 0);
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let malformed = |why: &str| {
+            Stop::usage(format!(
+                "{name}:{}: {why}; a line is allow or deny, the vendor, a tool and what it is about",
+                at + 1
+            ))
+        };
+        let (wanted, rest) = word(line);
+        let (vendor, rest) = word(rest);
+        let (tool, about) = word(rest);
+        let wanted =
+            Wanted::from_word(wanted).ok_or_else(|| malformed(&format!("{wanted:?} is neither allow nor deny")))?;
+        if tool.is_empty() {
+            return Err(malformed("a tool is missing"));
+        }
+        let call = Call { tool: tool.into(), about: about.into() };
+        let answered = said(terms, vendor, &call)
+            .map_err(|stop| Stop { why: format!("{name}:{}: {}", at + 1, stop.why), ..stop })?;
+        all += 1;
+        if !answered.is(wanted) {
+            missed += 1;
+            let decision = &answered.judged.record.decision;
+            let why = decision.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let (wanted, answer) = (wanted.word(), decision.decision);
+            complain(
+                program,
+                &format!("{name}:{}: {rest}: expected {wanted}, and the answer is {answer}{why}", at + 1),
+            );
+        }
+    }
+    if all == 0 {
+        return Err(Stop::failed(format!("{name}: there is no expectation in it")));
+    }
+    Ok(match missed {
+        0 => (format!("{all} of {all} expectations hold\n"), End::Good),
+        missed => (format!("{} of {all} expectations hold\n", all - missed), End::Refused),
+    })
+}
+
+/// The first word of a line, and what is behind it.
+fn word(line: &str) -> (&str, &str) {
+    let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    (first, rest.trim_start())
+}

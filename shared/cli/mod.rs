@@ -1,0 +1,100 @@
+//! The programs: arguments in, exit code out. `bins/` only starts them.
+
+mod explain;
+mod new;
+mod run;
+mod seal;
+mod setup;
+mod verify;
+
+pub use run::run as turn;
+pub use seal::seal;
+pub use setup::setup;
+pub use verify::verify;
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::frame::Operation;
+use crate::os::{self, End, Stop, VERSION, complain};
+use crate::seal::{MAX_BYTES, Refusal, VerifiedFrame};
+
+/// Run a program for people: what it returns is printed, what stops it goes to stderr.
+fn conclude(program: &str, work: impl FnOnce() -> Result<(String, End), Stop>) -> ExitCode {
+    let end = match work() {
+        Ok((text, end)) if text.is_empty() || os::say(program, &text) => end,
+        Ok(_) => End::Failed,
+        Err(stop) => {
+            complain(program, &stop.why);
+            stop.end
+        }
+    };
+    end.into()
+}
+
+/// What a program says about itself, where this argument asks for that.
+fn about(argument: &lexopt::Arg<'_>, program: &str, help: &str) -> Option<String> {
+    match argument {
+        lexopt::Arg::Short('h') | lexopt::Arg::Long("help") => Some(help.into()),
+        lexopt::Arg::Short('V') | lexopt::Arg::Long("version") => Some(format!("{program} {VERSION}\n")),
+        _ => None,
+    }
+}
+
+/// The bytes of a file, or of standard input for `-`.
+fn read(file: &Path) -> Result<Vec<u8>, Refusal> {
+    if file != Path::new("-") {
+        return os::read_bounded(file, MAX_BYTES);
+    }
+    let mut bytes = Vec::new();
+    match std::io::stdin().take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() > MAX_BYTES => Err(Refusal::TooLarge),
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(Refusal::Unreadable(os::words(error))),
+    }
+}
+
+/// What `--print` can print.
+#[derive(Debug, Clone, Copy)]
+enum Print {
+    Digest,
+    Canonical,
+    Text,
+}
+
+impl Print {
+    fn from_word(word: &str) -> Result<Print, Stop> {
+        match word {
+            "digest" => Ok(Print::Digest),
+            "canonical" => Ok(Print::Canonical),
+            "text" => Ok(Print::Text),
+            _ => Err(Stop::usage(format!("--print takes digest, canonical or text, not {word:?}"))),
+        }
+    }
+
+    /// The canonical bytes come without a newline, so that `sha256sum` gives the digest.
+    fn of(self, frame: &VerifiedFrame) -> String {
+        match self {
+            Print::Digest => format!("{}\n", frame.digest()),
+            Print::Canonical => frame.canonical(),
+            Print::Text => frame.text().whole() + "\n",
+        }
+    }
+}
+
+/// The value of a flag, which has to be text.
+fn text(value: OsString, flag: &str) -> Result<String, Stop> {
+    value.into_string().map_err(|value| Stop::usage(format!("{flag} is not UTF-8: {value:?}")))
+}
+
+/// An operation as a flag has it.
+fn operation(word: &str) -> Result<Operation, Stop> {
+    Operation::from_word(word).ok_or_else(|| {
+        Stop::usage(format!(
+            "{word:?} is no operation; there are file.read, file.write, file.edit, dir.list, search, shell, web.read, \
+             skill.load, subagent.spawn, task.todo, and mcp.call:SERVER/TOOL"
+        ))
+    })
+}

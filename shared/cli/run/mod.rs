@@ -1,0 +1,321 @@
+//! `mh-run`: one governed turn that a script can trust.
+
+mod capabilities;
+mod options;
+mod prompt;
+mod report;
+mod schema;
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use self::options::{Asked, Format, Options};
+use self::report::Transcript;
+
+use crate::adapter::codex::run::rollout::{self, Rollout};
+use crate::adapter::run::{Event, Kind, Order, Version};
+use crate::adapter::{self, Vendor, claude::Claude, codex::Codex};
+use crate::os::{self, End, Line, PrivateRoom, Stop, complain, words};
+use crate::protocol::MAX_LINE;
+use crate::run::{
+    self, About, Code, Course, Drive, Embedder, Events, Lines, Outlet, Outside, Post, Promise, Room, Stopped, Stream,
+};
+use crate::seal::{self, VerifiedFrame};
+
+/// The program's name, in front of everything it says.
+pub const PROGRAM: &str = "mh-run";
+
+/// Run it.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let end = match options::take(arguments.into_iter().collect()) {
+        Ok(Asked::About(text)) if os::say(PROGRAM, &text) => Ok(End::Good),
+        Ok(Asked::About(_)) => Ok(End::Failed),
+        Ok(Asked::Turn(options)) => work(&options),
+        Err(stop) => Err(stop),
+    };
+    match end {
+        Ok(end) => end,
+        Err(stop) => {
+            complain(PROGRAM, &stop.why);
+            stop.end
+        }
+    }
+    .into()
+}
+
+/// All that can be refused is refused before anything is started: an error from here is exit 2.
+fn work(options: &Options) -> Result<End, Stop> {
+    let frame = frame(options)?;
+    let passed = controls(options)?;
+    let promise = match (&frame, options.handoff_check) {
+        (Some((_, frame)), true) => {
+            Some(Promise::of(frame.frame(), &options.cwd, &options.artifacts, options.schema.is_some()))
+        }
+        _ => None,
+    };
+    let promise = promise.transpose().map_err(Stop::failed)?;
+    let hook = hook(options.kind)?;
+    let prompt = prompt::take(&options.prompt, options.asking.is_none()).map_err(Stop::failed)?;
+    let (program, version) = adapter::run::find(options.kind, options.program.as_deref()).map_err(Stop::failed)?;
+    let run = os::run_id();
+    let room =
+        PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", words(error))))?;
+    let audit = options.audit.clone().unwrap_or_else(|| room.path().join("audit.jsonl"));
+    let (_, audited) = crate::os::open_audit(&audit)
+        .map_err(|why| Stop::failed(format!("the audit {} cannot be written to: {why}", audit.display())))?;
+    let socket = room.path().join("asked");
+    let order = Order {
+        kind: options.kind,
+        program,
+        hook,
+        frame,
+        policy: options.policy,
+        audit: utf8(&audit)?,
+        decider: match options.asking {
+            Some(_) => Some(format!("unix:{}", utf8(&socket)?)),
+            None => options.decider.clone(),
+        },
+        // the hook's own limit lies above the embedder's, which denies with a better reason
+        patience: options.asking.map(|asking| u32::try_from(asking.deadline.as_secs() + 10).unwrap_or(u32::MAX)),
+        inputs: options.audit.is_none() && matches!(options.format, Format::Stream | Format::Events),
+        prompt,
+        model: options.model.clone(),
+        cwd: options.cwd.clone(),
+        hermetic: options.hermetic,
+        credentials: options.credentials,
+        carried: options.carried.clone(),
+        mcp: options.mcp.clone(),
+        schema: options.schema.clone(),
+        sandbox: options.sandbox.clone(),
+        instructions: options.instructions()?,
+        options: passed,
+    };
+    let launch = adapter::run::launch(&order, &room).map_err(Stop::failed)?;
+    os::shut().map_err(|why| Stop::failed(format!("this run could not be kept out of the agent's reach: {why}")))?;
+    os::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
+    if order.kind == Kind::Codex && order.frame.is_some() {
+        adapter::codex::run::agreed::agreed(&order, &launch, &room).map_err(|why| shadowed(options, why))?;
+    }
+    let drive = Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
+    let post = drive.post();
+    if options.asking.is_some() {
+        let post = post.clone();
+        run::listen(&socket, move |knock| post.send(Outside::Hook(knock))).map_err(Stop::failed)?;
+    }
+    let before = report::before(options, &order, &launch, version);
+    let lost = post.clone();
+    let outlet = Outlet::new(move |_| {
+        lost.send(Outside::Unread);
+    });
+    let room_for_more = outlet.room();
+
+    let started = Instant::now();
+    let transcript = Transcript::new(options.verbose || std::io::stderr().is_terminal());
+    let show = |event: &Event| transcript.show(event);
+    let embedder = options.asking.map(|asking| Embedder::new(options.kind, asking.deadline, asking.on_eof));
+    let mut course = Course::new(options.kind, (audit, audited), launch.home.clone(), &show, outlet)
+        .sharing(options.audit.is_some())
+        .telling(lines(options, &order, &run, version, &before))
+        .warning(&before.warnings)
+        .asking(embedder);
+    if options.asking.is_some() {
+        let room_for_more = room_for_more.clone();
+        std::thread::spawn(move || commands(&post, &room_for_more));
+    }
+    let (ending, late) = drive.run(&launch, options.timeout, &room_for_more, &mut course).map_err(Stop::failed)?;
+    let judgements = course.settle();
+    let turn = &mut course.turn;
+    let rollout = turn.session.as_deref().and_then(|session| rollout(options.kind, &launch.home, session));
+    turn.audit(options.kind, &judgements, rollout.as_ref());
+    turn.ended(&ending);
+    let (outcome, error) = turn.outcome(&ending, promise.as_ref());
+    let printed = run::Printed {
+        vendor: options.kind.word(),
+        version: version.to_string(),
+        digest: order.frame.as_ref().map(|(_, frame)| frame.digest().as_str()),
+        policy: options.policy.word(),
+        millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    };
+    report::on_the_way(turn, outcome);
+    let refused = !turn.refused.is_empty() || !turn.denied.is_empty();
+    // that nobody reads is not what the turn failed by, and has its own line
+    let error = error.as_deref().filter(|_| ending.stopped != Some(Stopped::Unread));
+    late.hear(&mut course);
+    let written = course.end(|turn, lines| match (lines, options.format) {
+        (Some(lines), _) => lines.end(&run::End {
+            turn,
+            outcome,
+            error,
+            ending: &ending,
+            printed: &printed,
+            checked: promise.is_some(),
+        }),
+        (None, Format::Json) => run::json(turn, outcome, error, &printed),
+        (None, _) if outcome.answered() => run::text(turn),
+        (None, _) => String::new(),
+    });
+    match (&written, options.format) {
+        (Err(why), _) => report::unwritten(why, error),
+        (Ok(()), Format::Text) if !outcome.answered() => {
+            complain(PROGRAM, error.unwrap_or("the turn did not complete"));
+        }
+        (Ok(()), Format::Events) => error.into_iter().for_each(|error| complain(PROGRAM, error)),
+        (Ok(()), _) => {}
+    }
+    let good = written.is_ok() && outcome.answered() && !(options.fail_on_denied && refused);
+    Ok(if good { End::Good } else { End::Refused })
+}
+
+/// The form in which the turn is told while it runs, where it is.
+fn lines(
+    options: &Options,
+    order: &Order,
+    run: &str,
+    version: Version,
+    before: &report::Before,
+) -> Option<Box<dyn Lines>> {
+    let cwd = order.cwd.display().to_string();
+    Some(match options.format {
+        Format::Text | Format::Json => return None,
+        Format::Stream => Box::new(Stream {
+            vendor: options.kind.word(),
+            version: version.to_string(),
+            frame: order.frame.as_ref().map(|(_, frame)| frame.digest().to_string()),
+            policy: options.policy.word(),
+            cwd,
+            prompt: order.prompt.clone(),
+        }),
+        Format::Events => Box::new(Events::new(
+            run.into(),
+            About {
+                vendor: options.kind.word(),
+                version: version.to_string(),
+                frame: order.frame.as_ref().map(|(_, frame)| frame.clone()),
+                decisions: if options.asking.is_some() { run::ASK } else { options.policy.word() },
+                hermetic: options.hermetic,
+                cwd,
+                model: options.model.clone(),
+                withheld: order.withheld(),
+                ambient: before.left_out.clone(),
+                imposed: adapter::run::imposed(options.kind, order.frame.is_some(), options.hermetic),
+                unavailable: adapter::run::unavailable(options.kind),
+            },
+        )),
+    })
+}
+
+/// Pass the embedder's lines on, as fast as they can be answered; also while it reads nothing, since
+/// one of them may be to stop.
+fn commands(post: &Post, room: &Room) {
+    os::read_lines(MAX_LINE, &mut |line| {
+        room.wait_beyond();
+        post.send(match line {
+            Line::Whole(line) => Outside::Command(line),
+            Line::TooLong => Outside::TooLong,
+        })
+    });
+    post.send(Outside::Gone);
+}
+
+/// The frame, refused before money is spent.
+fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
+    let Some(path) = &options.frame else { return Ok(None) };
+    let shown = utf8(path)?;
+    os::read_bounded(path, seal::MAX_BYTES)
+        .and_then(|bytes| seal::verify(&bytes, options.pin.as_ref()))
+        .map(|frame| Some((shown.clone(), frame)))
+        .map_err(|refusal| Stop::failed(format!("{shown}: {}: {refusal}", refusal.name())))
+}
+
+/// What the run needs and cannot have, found before money is spent; else the vendor's options that
+/// stood behind `--`.
+fn controls(options: &Options) -> Result<Vec<String>, Stop> {
+    for control in &options.needs {
+        let why = match run::controls(options.kind).find(|(known, _)| known == control) {
+            None => return Err(Stop::usage(format!("--needs {control}: there is no such command"))),
+            Some((_, Some(why))) => why,
+            // over --decider, or over lines
+            Some(("tool.decide", None)) if options.decider.is_none() && options.asking.is_none() => {
+                "needs an embedder: give --decisions ask or --decider".into()
+            }
+            // a signal does both where there are no lines
+            Some((_, None)) => continue,
+        };
+        let code = Code::UnsupportedControl;
+        return Err(refused(options, control, code, format!("{}: {control} {why}", code.word())));
+    }
+    let shadowed = |why| shadowed(options, why);
+    adapter::run::layers(options.kind, Path::new("/")).map_err(shadowed)?;
+    adapter::run::carried(options.kind, &options.carried).map_err(shadowed)?;
+    if options.kind == Kind::Codex && !options.hermetic {
+        adapter::run::env_file(&adapter::run::home(options.kind, &options.cwd)).map_err(shadowed)?;
+    }
+    adapter::run::options(options.kind, &options.passed).map_err(shadowed)
+}
+
+/// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.
+fn refused(options: &Options, command: &str, code: Code, why: String) -> Stop {
+    if options.format == Format::Events {
+        report::refused(command, code, &why);
+    }
+    Stop::failed(why)
+}
+
+/// The same of what would override the decisions.
+fn shadowed(options: &Options, why: String) -> Stop {
+    refused(options, "tool.decide", Code::Shadowed, why)
+}
+
+/// The hook program that lies beside this one.
+fn hook(kind: Kind) -> Result<String, Stop> {
+    let name = match kind {
+        Kind::Claude => Claude::PROGRAM,
+        Kind::Codex => Codex::PROGRAM,
+    };
+    let own = std::env::current_exe().map_err(|error| Stop::failed(words(error)))?;
+    let hook = own.with_file_name(name);
+    match hook.is_file() {
+        true => utf8(&hook),
+        false => Err(Stop::failed(format!("{}: no such file; it belongs beside mh-run", hook.display()))),
+    }
+}
+
+/// What Codex wrote down of the session and of its sub-agents.
+fn rollout(kind: Kind, home: &Path, session: &str) -> Option<Rollout> {
+    if kind != Kind::Codex {
+        return None;
+    }
+    let files = rollout::files(home, session);
+    let mut rollout = Rollout::default();
+    for file in &files {
+        rollout::read(file, &mut rollout).ok()?;
+    }
+    (!files.is_empty()).then_some(rollout)
+}
+
+fn utf8(path: &Path) -> Result<String, Stop> {
+    path.to_str()
+        .map(String::from)
+        .ok_or_else(|| Stop::failed(format!("{}: not UTF-8, so no entry can name it", path.display())))
+}
+
+impl Options {
+    /// The project's own instructions, which the isolation of Claude Code drops.
+    fn instructions(&self) -> Result<Option<String>, Stop> {
+        if !self.project_instructions || self.kind != Kind::Claude {
+            return Ok(None);
+        }
+        let file =
+            ["CLAUDE.md", ".claude/CLAUDE.md"].iter().map(|name| self.cwd.join(name)).find(|file| file.is_file());
+        let file = file.ok_or_else(|| Stop::failed(format!("{}: there is no CLAUDE.md in it", self.cwd.display())))?;
+        let text = fs_err::read_to_string(&file).map_err(|error| Stop::failed(words(error)))?;
+        // the longest argument that Linux takes
+        match text.len() < 128 * 1024 {
+            true => Ok(Some(text)),
+            false => Err(Stop::failed(format!("{}: too long to be passed on ({} bytes)", file.display(), text.len()))),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The prompt, from the command line and from standard input.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+
+use super::PROGRAM;
+use super::options::Prompt;
+use crate::os;
+
+/// The longest prompt, in bytes.
+const LIMIT: usize = 8 * 1024 * 1024;
+
+/// How long standard input may keep a prompt waiting that does not need it.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Put the prompt together, with what is on standard input where that is for it.
+///
+/// # Errors
+/// There is none, or it cannot be read.
+pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, String> {
+    let value = match prompt {
+        Prompt::Stdin => None,
+        Prompt::Text(text) => Some(text.clone()),
+        Prompt::File(path) => {
+            let shown = path.display();
+            let bytes = os::read_bounded(path, LIMIT).map_err(|refusal| format!("{shown}: {refusal}"))?;
+            Some(String::from_utf8(bytes).map_err(|_| format!("{shown}: not UTF-8"))?)
+        }
+    };
+    let given = if stdin { given(value.is_some())? } else { None };
+    let whole = match (given, value) {
+        (Some(given), Some(value)) if !given.is_empty() => {
+            let blank = if given.ends_with('\n') { "\n" } else { "\n\n" };
+            format!("{given}{blank}{value}")
+        }
+        (_, Some(value)) => value,
+        (Some(given), None) => given,
+        (None, None) => {
+            return Err("the prompt is to come from standard input, and that is a terminal; give -p TEXT".into());
+        }
+    };
+    match whole.trim().is_empty() {
+        true => Err("the prompt is empty".into()),
+        false => Ok(whole),
+    }
+}
+
+/// What standard input gives; a terminal gives nothing.
+fn given(may_do_without: bool) -> Result<Option<String>, String> {
+    if std::io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let stdin = rustix::stdio::stdin();
+    if may_do_without && os::wait(&stdin, PollFlags::IN, Instant::now() + PATIENCE).is_err() {
+        os::tell(&format!(
+            "{PROGRAM}: nothing came on standard input in {} s, so it is left out; </dev/null says so at once\n",
+            PATIENCE.as_secs()
+        ));
+        return Ok(Some(String::new()));
+    }
+    let mut bytes = Vec::new();
+    loop {
+        bytes.reserve(64 * 1024);
+        match rustix::io::read(stdin, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(0) => break,
+            Ok(_) if bytes.len() > LIMIT => return Err(format!("standard input holds more than {LIMIT} bytes")),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let year = Instant::now() + Duration::from_secs(31_536_000);
+                os::wait(&stdin, PollFlags::IN, year).map_err(|why| format!("standard input {why}"))?;
+            }
+            Err(error) => return Err(format!("could not read stdin: {}", os::words(error))),
+        }
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(format!("standard input is not UTF-8 (byte {})", error.utf8_error().valid_up_to())),
+    }
+}

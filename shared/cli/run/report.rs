@@ -1,0 +1,135 @@
+//! What a caller reads: the answer or the object on stdout, all else on stderr.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+
+use super::PROGRAM;
+use super::options::Options;
+use crate::adapter::run::{self as adapter, Event, Launch, Order, Version, Warning};
+use crate::decide::clipped;
+use crate::frame::shown;
+use crate::os::{self, tell_if_read};
+use crate::os::{complain, tame};
+use crate::protocol::event::Process;
+use crate::run::{About, Code, Events, Item, Lines as _, Outcome, Outlet, Turn};
+
+/// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
+/// than what was measured, what the isolation leaves out.
+pub fn before(options: &Options, order: &Order, launch: &Launch, version: Version) -> Before {
+    let mut warnings = Vec::new();
+    if order.frame.is_none() {
+        let message = "nothing is denied and nothing granted; the vendor's own rules decide";
+        warnings.push((Warning::NoFrame, message.to_string()));
+    }
+    if let Some(measured) = options.kind.measured().filter(|measured| version > *measured) {
+        let word = options.kind.word();
+        let message = format!("{word} is {version}; what is known of it was measured on {measured}");
+        warnings.push((Warning::OffPin, message));
+    }
+    for (code, message) in &warnings {
+        complain(PROGRAM, &format!("{}: {message}", code.word()));
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let dropped = adapter::dropped(options.kind, &order.cwd, home.as_deref(), order.instructions.is_some());
+    let mut left_out: Vec<String> = dropped.iter().map(|path| path.display().to_string()).collect();
+    if !left_out.is_empty() {
+        complain(PROGRAM, &format!("left out of this turn: {}", left_out.join(", ")));
+    }
+    if !launch.dropped.is_empty() {
+        let word = options.kind.word();
+        let names: Vec<String> = launch.dropped.iter().map(|name| shown(name)).collect();
+        complain(PROGRAM, &format!("variables that {word} is not given: {}", clipped(&names.join(", "), 600)));
+        left_out.extend(names.iter().map(|name| format!("${name}")));
+    }
+    Before { warnings, left_out }
+}
+
+/// What is known before a turn.
+pub struct Before {
+    /// Codes and words.
+    pub warnings: Vec<(Warning, String)>,
+    /// Files and variables that the isolation leaves out.
+    pub left_out: Vec<String>,
+}
+
+/// Say that the run could not be started for a control that it needs: in lines, since whoever reads
+/// lines waits for the last.
+pub fn refused(command: &str, code: Code, why: &str) {
+    let mut events = Events::new(os::run_id(), About::default());
+    let id = format!("start/{command}");
+    let line = events.tell(None, &Item::Answered { id: &id, outcome: Err((code, why)) });
+    let lines = line + &events.closed("error", Process::Unknown);
+    let outlet = Outlet::new(|_| ());
+    outlet.put(lines);
+    if let Err(why) = outlet.finish() {
+        unwritten(&why, None);
+    }
+}
+
+/// Calls that did not do what they were to do.
+pub fn on_the_way(turn: &Turn, outcome: Outcome) {
+    let failed = turn.failed_calls();
+    if !failed.is_empty() && outcome.answered() {
+        let (count, word) = (failed.len(), if failed.len() == 1 { "call" } else { "calls" });
+        complain(PROGRAM, &format!("{count} tool {word} failed in this turn: {}", failed.join(", ")));
+    }
+    for refused in &turn.refused {
+        let tool = shown(refused.tool.as_deref().unwrap_or("a call"));
+        let reason = refused.reason().unwrap_or_default();
+        let reason = reason.strip_prefix(&format!("{tool} ")).unwrap_or(reason);
+        complain(PROGRAM, &format!("refused {tool}: {}", clipped(&shown(reason), 300)));
+    }
+    for denied in &turn.denied {
+        let (tool, summary) = (shown(&denied.tool), shown(&denied.summary));
+        complain(PROGRAM, &format!("refused {tool} (needs approval, nobody to ask): {summary}"));
+    }
+}
+
+/// Say that something could not be written; a failed turn's own error precedes that.
+pub fn unwritten(why: &str, error: Option<&str>) {
+    if let Some(error) = error {
+        complain(PROGRAM, error);
+    }
+    complain(PROGRAM, &format!("could not write to stdout: {why}"));
+}
+
+/// The turn as it goes, on stderr.
+pub struct Transcript {
+    /// Until nobody reads it any more, which is not to hold the turn up.
+    shown: Cell<bool>,
+}
+
+impl Transcript {
+    pub fn new(shown: bool) -> Transcript {
+        Transcript { shown: Cell::new(shown) }
+    }
+
+    pub fn show(&self, event: &Event) {
+        if !self.shown.get() {
+            return;
+        }
+        let line = match event {
+            Event::Started { session, .. } => format!("session {}", session.as_deref().unwrap_or("without an id")),
+            Event::Text { text, .. } => format!("says: {text}"),
+            Event::Thinking { text, .. } => format!("thinks: {text}"),
+            Event::Requested { tool, input, .. } => {
+                format!("calls {}: {}", shown(tool), clipped(&shown(&input.to_string()), 300))
+            }
+            Event::Result { failed: true, content, .. } => format!("failed: {}", clipped(&shown(content), 300)),
+            Event::Result { content, .. } => format!("result: {}", clipped(&shown(content), 300)),
+            Event::HookFailed { hook, why } => format!("hook failed: {hook}: {why}"),
+            Event::Stranger { what, why } => format!("not of this run: {what}: {why}"),
+            Event::Notice { text, .. } | Event::Unauthorized { text } => {
+                format!("notice: {}", clipped(&shown(text), 300))
+            }
+            Event::Ended { .. }
+            | Event::ModelCall { .. }
+            | Event::Estimate { .. }
+            | Event::Output { .. }
+            | Event::HookAnswered { .. }
+            | Event::RateLimit { .. }
+            | Event::Opaque { .. } => return,
+        };
+        self.shown.set(tell_if_read(&format!("{}\n", tame(&line, "\n\t"))));
+    }
+}

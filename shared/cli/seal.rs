@@ -1,0 +1,126 @@
+//! `mh-frame-seal`: an unsealed frame in, a sealed document out.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::{Print, about, conclude, read, text};
+use crate::adapter::surely_meant_otherwise;
+use crate::os;
+use crate::os::{End, Stop, complain};
+use crate::seal::{Minted, VerifiedFrame, mint};
+
+const PROGRAM: &str = "mh-frame-seal";
+
+const HELP: &str = "\
+usage: mh-frame-seal [FILE|-] [-o OUT] [--reseal] [--allow-doubtful] [--print digest|canonical|text]
+       mh-frame-seal --new --workflow ID --version V --state S --step N [--attempt N]
+             [--admit OP...]... [--admit-mcp SERVER TOOL]...
+             [--prior TEXT [--source S]]... [--obligation TEXT [--asked-by S]]...
+             [--reaching TEXT [--asked-by S]]... [--next STATE...]...
+             --handoff-none | --handoff-artifact NAME [--kind K] | --handoff-answer SCHEMA
+             [--entities-from S --entity M...] [--scope GLOB OP,OP]... [--scope-project DIR OP,OP]
+             [-o OUT] [--print ...]
+
+Seals a frame: reads one without a digest (from standard input unless FILE is given) or
+builds one from flags, and writes the sealed document to standard output or to OUT.
+Nothing is admitted by default.
+
+  -o, --output OUT   write beside OUT and rename, so that it holds the old or the new
+  --reseal           seal a document again whose digest does not describe it; without
+                     this such a document is refused
+  --allow-doubtful   seal what nobody means as well: a rule that never decides, a glob that matches
+                     no path, a rule for an operation that is not admitted
+  --print WHAT       print the digest, the canonical bytes, or the instruction text
+                     (instead of the document, unless that goes to OUT)
+  --new              build the frame from flags
+  --admit OP...      file.read file.write file.edit dir.list search shell web.read
+                     skill.load subagent.spawn task.todo
+  --admit-mcp SERVER TOOL   one tool of one MCP server
+  --prior TEXT       what has been established already; --source says where
+  --obligation TEXT  what must hold in this step; --asked-by says who wants it
+  --reaching TEXT    what a way out of it still lacks
+  --next STATE...    the states that can be reached from here
+  --handoff-...      what the step owes before it may end: nothing, a file, or an answer
+                     that a schema describes
+  --entities-from S  the answer is to be one of a closed list, which S gave: --entity M...
+  --scope GLOB OPS   what may be done to the files that GLOB matches (`*` within a folder,
+                     `**` across folders); OPS is a list with commas, or `none`; the first
+                     rule that matches decides
+  --scope-project DIR OPS   OPS in DIR and all below it, and nothing anywhere else; the
+                     rules of --scope come before
+  --help, --version
+
+exit codes: 0 sealed; 1 the document is refused; 2 usage, or a file cannot be read or written
+";
+
+/// Run it.
+pub fn seal(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    conclude(PROGRAM, || work(arguments.into_iter().collect()))
+}
+
+fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
+    let new = arguments.iter().any(|argument| argument == "--new");
+    let (mut input, mut output, mut print) = (None, None, None);
+    let (mut reseal, mut doubtful) = (false, false);
+    let mut builder = super::new::Builder::default();
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        // with --new it is the workflow's version
+        let workflows = new && argument == lexopt::Arg::Long("version");
+        if let Some(text) = about(&argument, PROGRAM, HELP).filter(|_| !workflows) {
+            return Ok((text, End::Good));
+        }
+        match argument {
+            lexopt::Arg::Short('o') | lexopt::Arg::Long("output") => output = Some(PathBuf::from(parser.value()?)),
+            lexopt::Arg::Long("reseal") => reseal = true,
+            lexopt::Arg::Long("allow-doubtful") => doubtful = true,
+            lexopt::Arg::Long("print") => print = Some(Print::from_word(&text(parser.value()?, "--print")?)?),
+            lexopt::Arg::Long("new") => {}
+            lexopt::Arg::Value(file) if !new && input.is_none() => input = Some(PathBuf::from(file)),
+            lexopt::Arg::Long(flag) if new => {
+                let flag = flag.to_string();
+                builder.flag(&flag, &mut parser)?;
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let output = output.filter(|target| target != Path::new("-"));
+    let sealed = match new {
+        true if reseal => return Err(Stop::usage("--reseal is for a document, and --new builds one")),
+        true => minted("the new frame", crate::seal::seal(builder.frame()?), doubtful)?,
+        false => {
+            let file = input.unwrap_or_else(|| "-".into());
+            let name = file.display().to_string();
+            let bytes = read(&file).map_err(|refusal| Stop::document(&name, &refusal))?;
+            match mint(&bytes, reseal).map_err(|refusal| Stop::document(&name, &refusal))? {
+                (sealed, Minted::Before) => sealed,
+                (sealed, Minted::Now) => minted(&name, sealed, doubtful)?,
+            }
+        }
+    };
+    if let Some(target) = &output {
+        let written = os::write_beside(target, sealed.document().as_bytes()).map_err(Stop::failed)?;
+        if written.through_link {
+            complain(PROGRAM, &format!("{} is a link; wrote {}", target.display(), written.file.display()));
+        }
+    }
+    let shown = match (print, &output) {
+        (Some(print), _) => print.of(&sealed),
+        (None, None) => sealed.document(),
+        (None, Some(_)) => String::new(),
+    };
+    Ok((shown, End::Good))
+}
+
+/// A frame that is newly sealed must not hold what everybody reads and nobody means; all of it is told.
+fn minted(name: &str, sealed: VerifiedFrame, doubtful: bool) -> Result<VerifiedFrame, Stop> {
+    let doubts = surely_meant_otherwise(&sealed);
+    match doubts.split_last() {
+        Some((last, others)) if !doubtful => {
+            others.iter().for_each(|doubt| complain(PROGRAM, &format!("{name}: not sealed: {doubt}")));
+            Err(Stop::refused(format!("{name}: not sealed: {last}")))
+        }
+        _ => Ok(sealed),
+    }
+}

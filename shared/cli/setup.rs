@@ -1,0 +1,100 @@
+//! `mh-setup`: the hooks' entries in a vendor's configuration, and whether they hold.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use super::{about, conclude, text};
+use crate::adapter::{claude, codex};
+use crate::decide::Policy;
+use crate::os::{End, Stop};
+use crate::setup::{Order, PROGRAM, doctor};
+
+const HELP: &str = "\
+usage: mh-setup claude --project DIR|--user --frame FILE [FLAG...]
+       mh-setup codex --frame FILE [FLAG...]
+       mh-setup claude|codex --remove [--project DIR|--user]
+       mh-setup claude|codex --print [--shell] | --managed --frame FILE [FLAG...]
+       mh-setup doctor [claude|codex] [--project DIR] [--settings FILE] [--json]
+
+Puts the entries that run the hook into the vendor's configuration, for the mh-hook program that
+lies beside mh-setup, takes them out again, and says whether they hold. For the next step, say the
+same with the next frame. Nothing but our own entries is changed.
+
+  --project DIR     Claude Code: the settings of the project that is started in DIR
+  --user            Claude Code: the user's settings; Codex: config.toml in its home (always)
+  --frame FILE      the frame in force; the entries are pinned to its digest
+  --no-pin          not pinned: whoever can write FILE decides
+  --policy POLICY   deny-only unless told otherwise: an admitted call is left to the vendor's
+                    own rules; frame: an admitted call is allowed
+  --audit FILE      append one line a decision
+  --require-frame   without the frame, deny (it is named, so this is only to be explicit)
+  --remove          take the entries out again
+  --print           write nothing, print the entries: JSON for a settings file of Claude Code,
+                    TOML for the config.toml of Codex with the hashes by which it trusts them
+  --shell           with --print for Claude Code: the form for releases before 2.1.295, which
+                    know no onFailure
+  --managed         print what an administrator puts into /etc, the strongest there is: managed
+                    settings of Claude Code, requirements.toml of Codex
+
+doctor reads every file that the vendor would, names what takes the guard away, and fires the
+entry as the vendor would, with one call that has to be denied and one that must not be. It fires
+only a line that mh-setup has written.
+
+  --project DIR     the folder that the vendor is started in; the working folder if not told
+  --settings FILE   a file that Claude Code is started with by --settings
+  --json            one JSON object
+
+  --help, --version
+
+exit codes: 0 done, for doctor: live; 1 the frame is refused, for doctor: not live (of both
+vendors, one that is not set up at all does not count where the other one is live); 2 usage, a
+file that cannot be read or written, or something that has to be put right first
+";
+
+/// Run it.
+pub fn setup(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    conclude(PROGRAM, || work(arguments.into_iter().collect()))
+}
+
+fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
+    let mut order = Order::default();
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        if let Some(text) = about(&argument, PROGRAM, HELP) {
+            return Ok((text, End::Good));
+        }
+        match argument {
+            lexopt::Arg::Long("print") => order.print = true,
+            lexopt::Arg::Long("shell") => order.shell = true,
+            lexopt::Arg::Long("managed") => order.managed = true,
+            lexopt::Arg::Long("remove") => order.remove = true,
+            lexopt::Arg::Long("user") => order.user = true,
+            lexopt::Arg::Long("json") => order.json = true,
+            lexopt::Arg::Long("no-pin") => order.no_pin = true,
+            lexopt::Arg::Long("require-frame") => order.require_frame = true,
+            lexopt::Arg::Long("project") => order.project = Some(parser.value()?.into()),
+            lexopt::Arg::Long("settings") => order.settings = Some(parser.value()?.into()),
+            lexopt::Arg::Long("frame") => order.frame = Some(parser.value()?.into()),
+            lexopt::Arg::Long("audit") => order.audit = Some(parser.value()?.into()),
+            lexopt::Arg::Long("policy") => {
+                let word = text(parser.value()?, "--policy")?;
+                let policy = Policy::from_word(&word);
+                order.policy = Some(policy.ok_or_else(|| Stop::usage("--policy takes frame or deny-only"))?);
+            }
+            lexopt::Arg::Value(word) if order.words.len() < 2 => order.words.push(text(word, "the vendor")?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let words: Vec<&str> = order.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["doctor", ..] => order.fits_doctor()?,
+        ["claude" | "codex"] => order.fits()?,
+        _ => return Err(Stop::usage("say for which vendor: claude or codex; or doctor")),
+    }
+    match words.as_slice() {
+        ["claude"] => claude::setup::install::work(&order),
+        ["codex"] => codex::setup::install::work(&order),
+        ["doctor"] | ["doctor", "claude" | "codex"] => doctor::work(&order),
+        _ => Err(Stop::usage("doctor takes claude, codex, or neither for both")),
+    }
+}

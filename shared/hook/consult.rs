@@ -1,0 +1,115 @@
+//! A call that the frame admits, put to an embedder.
+//!
+//! Whatever the embedder says, the frame has the last word: a replaced input is judged from the
+//! start, and what cannot be delivered as it was meant is a denial that says so.
+
+use std::time::Duration;
+
+use super::{Case, finish, stopped};
+use super::{Decider, Unanswered};
+use crate::adapter::{Payload, Vendor};
+use crate::decide::{self, Asks, Decision, Need, Wanted, clipped};
+use crate::frame::{Operation, shown};
+use crate::protocol::{Command, Order, Requested, Word};
+
+/// Puts a line to a decider and takes the line that it answers.
+pub type Ask<'a> = &'a dyn Fn(&Decider, &str) -> Result<Vec<u8>, Unanswered>;
+
+/// The way to an embedder.
+pub struct Embedder<'a> {
+    /// Put a line, take a line.
+    pub ask: Ask<'a>,
+    /// The time that is left for it.
+    pub left: &'a dyn Fn() -> Duration,
+}
+
+/// Ask, and say who decided.
+pub(super) fn consult<V: Vendor>(case: &Case<'_>, decider: &Decider, needs: &[Need]) -> (Decision, &'static str) {
+    let denied = |why: &str, by| {
+        let decider = clipped(&shown(&decider.to_string()), 300);
+        (Decision::Deny(stopped::<V>(&format!("the decider {decider} {why}"))), by)
+    };
+    let Some(embedder) = &case.around.embedder else { return denied("is not asked here", "adapter") };
+    let Some(call_id) = &case.payload.call_id else {
+        return denied("cannot be asked: the payload has no `tool_use_id` to ask about", "adapter");
+    };
+    let line = request::<V>(case, call_id, needs, (embedder.left)()).line();
+    let answer = match (embedder.ask)(decider, &line) {
+        Ok(answer) => answer,
+        Err(Unanswered { late: true, why }) => return denied(&why, "deadline"),
+        Err(Unanswered { late: false, why }) => return denied(&why, "adapter"),
+    };
+    match read(&answer, call_id) {
+        Ok((Word::Deny(why), Some(by))) => {
+            (Decision::Deny(decide::refused(case.frame, &format!("{} was not run: {why}", shown(case.tool)))), by)
+        }
+        Ok((word, _)) => embedded::<V>(case, word),
+        Err(why) => denied(&format!("gave no decision: {why}"), "adapter"),
+    }
+}
+
+fn request<'a, V: Vendor>(case: &Case<'a>, call_id: &'a str, needs: &[Need], left: Duration) -> Requested<'a> {
+    let operations = needs.iter().filter_map(|need| match &need.wanted {
+        Wanted::Operation(operation) => Some(operation.clone()),
+        Wanted::Mcp { readings, .. } => match readings.as_slice() {
+            [one] => Some(Operation::McpCall { server: one.server.text().into(), tool: one.tool.text().into() }),
+            _ => None,
+        },
+    });
+    let subjects = needs.iter().filter_map(|need| need.path.as_ref()).map(|path| format!("file:{}", path.written));
+    let input = case.payload.input.raw();
+    Requested {
+        run: case.payload.session.as_deref().unwrap_or_default(),
+        call_id,
+        name: case.tool,
+        input: if input.is_empty() { "null" } else { input },
+        operations: operations.collect(),
+        subjects: subjects.collect(),
+        deadline_ms: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
+        vendor: V::WORD,
+        agent_id: case.payload.agent.as_deref(),
+        cwd: case.payload.cwd.as_deref(),
+        frame_digest: case.frame.digest().as_str(),
+    }
+}
+
+/// The decision in a line, if it is one about this call.
+fn read<'a>(answer: &'a [u8], call_id: &str) -> Result<(Word<'a>, Option<&'static str>), String> {
+    match Command::read(answer) {
+        Ok(Command { order: Order::Decide { call_id: about, word, by }, .. }) if about == call_id => Ok((word, by)),
+        Ok(Command { order: Order::Decide { call_id: about, .. }, .. }) => {
+            Err(format!("it is about the call {}", clipped(&shown(&about), 80)))
+        }
+        Ok(Command { order: Order::Other(other), .. }) => {
+            Err(format!("it is {}, and only tool.decide is heard here", other.name))
+        }
+        Err(malformed) => Err(malformed.to_string()),
+    }
+}
+
+fn embedded<V: Vendor>(case: &Case<'_>, word: Word<'_>) -> (Decision, &'static str) {
+    match decide::embedded(case.frame, word, case.setup.policy) {
+        Decision::Replace(input) => replaced::<V>(case, input),
+        decision => (decision, "embedder"),
+    }
+}
+
+/// The second judgement: the call with its new input, by self-protection, frame and scope.
+fn replaced<V: Vendor>(case: &Case<'_>, input: String) -> (Decision, &'static str) {
+    let tool = shown(case.tool);
+    let undelivered = |why: &str| {
+        let why = format!("{tool} {why}: the embedder replaced the input, and that cannot be delivered");
+        (Decision::Deny(decide::refused(case.frame, &why)), "adapter")
+    };
+    let new = match V::replacement(&case.payload.event, &input, case.tool) {
+        Ok(new) => new,
+        Err(why) => return undelivered(&why),
+    };
+    let payload = Payload { input: new, ..case.payload.clone() };
+    let call = finish::<V>(case.setup, case.frame, &payload, case.tool, V::asks(&payload, case.tool), case.around);
+    match decide::decide(case.frame, &call, case.setup.policy) {
+        Decision::Deny(reason) => (Decision::Deny(reason), "frame"),
+        _ if call.asks == Asks::Conversation => undelivered("touches nothing outside the conversation"),
+        _ => (Decision::Replace(input), "embedder"),
+    }
+}

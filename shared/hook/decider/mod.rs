@@ -1,0 +1,189 @@
+//! Asking an embedder: one line out, one line back, or a fault with its name.
+//!
+//! Nothing here judges an answer. What does not arrive whole and in time is a fault, and a fault
+//! is a denial.
+
+mod program;
+mod socket;
+
+pub use socket::same_user;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, Timespec};
+use rustix::fd::AsFd;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::os::words;
+use crate::protocol::MAX_LINE;
+
+/// Who is asked about every call that the frame admits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decider {
+    /// A program, started for each call.
+    Program(PathBuf),
+    /// A socket that somebody listens on.
+    Socket(PathBuf),
+}
+
+impl Decider {
+    /// Take `exec:/abs/program` or `unix:/abs/socket`.
+    ///
+    /// # Errors
+    /// What is wrong, to follow `… is …: `.
+    pub fn parse(value: &OsStr) -> Result<Decider, String> {
+        let bytes = value.as_bytes();
+        let path = |bytes: &[u8]| match Path::new(OsStr::from_bytes(bytes)) {
+            path if path.is_absolute() => Ok(path.into()),
+            _ => Err("its path is not absolute, and the working folder is the agent's to change".to_string()),
+        };
+        if let Some(rest) = bytes.strip_prefix(b"exec:") {
+            return path(rest).map(Decider::Program);
+        }
+        if let Some(rest) = bytes.strip_prefix(b"unix:") {
+            return path(rest).map(Decider::Socket);
+        }
+        Err("a decider is exec:/abs/program or unix:/abs/socket".into())
+    }
+
+    /// The file that it is.
+    pub fn path(&self) -> &Path {
+        match self {
+            Decider::Program(path) | Decider::Socket(path) => path,
+        }
+    }
+
+    /// Put a line to it and take the line that it answers, without its line feed.
+    ///
+    /// # Errors
+    /// Anything but one line that is there, whole, before the deadline.
+    pub fn ask(&self, line: &str, deadline: Instant) -> Result<Vec<u8>, Unanswered> {
+        match self {
+            Decider::Program(path) => program::ask(path, line.as_bytes(), deadline),
+            Decider::Socket(path) => socket::ask(path, line.as_bytes(), deadline),
+        }
+    }
+}
+
+impl fmt::Display for Decider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decider::Program(path) => write!(f, "exec:{}", path.display()),
+            Decider::Socket(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Why there is no answer, to follow `the decider … `.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Whether the time was up.
+    pub late: bool,
+    /// What went wrong.
+    pub why: String,
+}
+
+impl Unanswered {
+    fn late() -> Self {
+        Unanswered { late: true, why: "was not done when the deadline passed".into() }
+    }
+
+    fn fault(why: impl Into<String>) -> Self {
+        Unanswered { late: false, why: why.into() }
+    }
+}
+
+/// The one line in what a decider said.
+fn only_line(mut said: Vec<u8>) -> Result<Vec<u8>, Unanswered> {
+    let end = said.iter().position(|byte| *byte == b'\n').unwrap_or(said.len());
+    if said.get(end..).is_some_and(|rest| rest.iter().any(|byte| !byte.is_ascii_whitespace())) {
+        return Err(Unanswered::fault("said more than one line"));
+    }
+    said.truncate(end);
+    match said.iter().all(u8::is_ascii_whitespace) {
+        true => Err(Unanswered::fault("said nothing")),
+        false => Ok(said),
+    }
+}
+
+/// Wait for any of these, at most so long and never past the deadline.
+fn wait_any(files: &mut [PollFd<'_>], at_most: Option<Duration>, deadline: Instant) -> Result<(), Unanswered> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Unanswered::late());
+    }
+    let wait = at_most.map_or(left, |at_most| left.min(at_most));
+    let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
+    match rustix::event::poll(files, Some(&wait)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(Unanswered::fault(format!("cannot be waited for: {}", words(error)))),
+    }
+}
+
+/// Take the blocking out of a descriptor of ours.
+fn unblock(file: impl AsFd) -> Result<(), Unanswered> {
+    let flags = rustix::fs::fcntl_getfl(&file).unwrap_or(OFlags::empty());
+    rustix::fs::fcntl_setfl(&file, flags | OFlags::NONBLOCK)
+        .map_err(|error| Unanswered::fault(format!("cannot be asked: {}", words(error))))
+}
+
+/// What became of a read or a write that does not wait.
+enum Step {
+    Went,
+    Later,
+    Over,
+}
+
+/// Read what is there, up to the limit of a line and the one byte that shows it is broken.
+fn take(file: impl AsFd, into: &mut Vec<u8>) -> Result<Step, Unanswered> {
+    into.reserve(16 * 1024);
+    match rustix::io::read(file, rustix::buffer::spare_capacity(into)) {
+        Ok(0) => Ok(Step::Over),
+        Ok(_) if into.len() > MAX_LINE => Err(Unanswered::fault(format!("said more than {MAX_LINE} bytes"))),
+        Ok(_) => Ok(Step::Went),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Step::Later),
+        Err(error) => Err(Unanswered::fault(format!("cannot be heard: {}", words(error)))),
+    }
+}
+
+/// Write what goes, and take it off the front.
+fn put(file: impl AsFd, left: &mut &[u8]) -> Result<Step, Errno> {
+    match rustix::io::write(file, left) {
+        Ok(written) => {
+            *left = left.get(written..).unwrap_or_default();
+            Ok(if left.is_empty() { Step::Over } else { Step::Went })
+        }
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Step::Later),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decider_is_named_by_kind_and_absolute_path() {
+        let parse = |word: &str| Decider::parse(OsStr::new(word));
+        assert_eq!(parse("exec:/a b"), Ok(Decider::Program("/a b".into())));
+        assert_eq!(parse("unix:/s"), Ok(Decider::Socket("/s".into())));
+        assert!(parse("exec:a").unwrap_err().starts_with("its path is not absolute"));
+        assert!(parse("/a").unwrap_err().starts_with("a decider is exec:"));
+        assert!(parse("").is_err() && parse("exec:").is_err());
+    }
+
+    #[test]
+    fn exactly_one_line_is_an_answer() {
+        let line = |said: &str| only_line(said.into()).map(|line| String::from_utf8(line).unwrap()).map_err(|u| u.why);
+        assert_eq!(line("{}"), Ok("{}".into()));
+        assert_eq!(line("{}\n \n"), Ok("{}".into()));
+        assert_eq!(line("{}\n{}\n"), Err("said more than one line".into()));
+        assert_eq!(line(" \n"), Err("said nothing".into()));
+        assert_eq!(line(""), Err("said nothing".into()));
+    }
+}

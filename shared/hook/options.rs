@@ -1,0 +1,322 @@
+//! What a hook is told by its arguments and its environment.
+//!
+//! A mistake is remembered, not acted on: the payload has to be read to its end first, and
+//! whether a mistake is answered at all depends on the event.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Decider;
+use crate::adapter::{Environment, Registration};
+use crate::decide::Policy;
+use crate::seal::Digest;
+
+/// The time from the start of the process within which standard input, and a decider, must be
+/// done. The entry's own limit lies above it.
+pub const DEADLINE: Duration = Duration::from_secs(Registration::PATIENCE as u64);
+
+/// The longest deadline that can be asked for, in seconds: Claude Code's own default for a hook.
+const LONGEST_DEADLINE: u64 = 600;
+
+/// What a hook is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setup {
+    /// The frame in force, by absolute path.
+    pub frame: Option<PathBuf>,
+    /// Whether a call is denied where no frame is in force.
+    pub require_frame: bool,
+    /// The digest that the frame must have.
+    pub pin: Option<Digest>,
+    /// What an admitted call is answered with.
+    pub policy: Policy,
+    /// Where a line a decision goes, by absolute path.
+    pub audit: Option<PathBuf>,
+    /// Whether that line holds the tool's input too, which may hold secrets.
+    pub audit_input: bool,
+    /// Who is asked about a call that the frame admits.
+    pub decider: Option<Decider>,
+    /// The budget of the whole process.
+    pub deadline: Duration,
+    /// Whether writes to what the guard stands on are denied.
+    pub self_protect: bool,
+    /// The first thing that is wrong with all this, for people.
+    pub mistake: Option<String>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            frame: None,
+            require_frame: false,
+            pin: None,
+            policy: Policy::Frame,
+            audit: None,
+            audit_input: false,
+            decider: None,
+            deadline: DEADLINE,
+            self_protect: true,
+            mistake: None,
+        }
+    }
+}
+
+/// A setting that has both a flag and a variable.
+struct Setting {
+    flag: &'static str,
+    variable: &'static str,
+}
+
+const SETTINGS: [Setting; 7] = [
+    Setting { flag: "frame", variable: "MH_FRAME" },
+    Setting { flag: "digest", variable: "MH_FRAME_DIGEST" },
+    Setting { flag: "policy", variable: "MH_POLICY" },
+    Setting { flag: "audit", variable: "MH_AUDIT" },
+    Setting { flag: "deadline", variable: "MH_DEADLINE" },
+    Setting { flag: "require-frame", variable: "MH_REQUIRE_FRAME" },
+    Setting { flag: "decider", variable: "MH_DECIDER" },
+];
+
+impl Setup {
+    /// Take the arguments, without the program's name, and the environment.
+    ///
+    /// With `--frame`, the command line is the one source: a variable is then only let stand
+    /// where it says the same. Without it, a flag still wins over no variable, never over
+    /// another value.
+    pub fn take(arguments: impl IntoIterator<Item = OsString>, environment: Environment<'_>) -> Setup {
+        let mut setup = Setup::default();
+        let mut values: [Option<OsString>; SETTINGS.len()] = Default::default();
+        if let Err(why) = setup.flags(arguments, &mut values) {
+            setup.mistaken(why);
+        }
+        let by_command_line = values[0].is_some();
+        for (setting, value) in SETTINGS.iter().zip(&mut values) {
+            let Some(told) = environment(setting.variable) else { continue };
+            match value {
+                Some(value) if *value == told => {}
+                None if !by_command_line => *value = Some(told),
+                _ => setup.mistaken(format!(
+                    "the environment has {}={}, and the command line does not say the same by --{}: settings come from \
+                     one place, so take the variable out",
+                    setting.variable,
+                    quoted(&told),
+                    setting.flag
+                )),
+            }
+        }
+        for (setting, value) in SETTINGS.iter().zip(values) {
+            let Some(value) = value else { continue };
+            if let Err(why) = setup.set(setting.flag, &value) {
+                setup.mistaken(format!("--{} (or {}) is {}: {why}", setting.flag, setting.variable, quoted(&value)));
+            }
+        }
+        if setup.pin.is_some() && setup.frame.is_none() {
+            setup.mistaken(
+                "a digest is given and no frame that could have it; give --frame (or MH_FRAME) as well".into(),
+            );
+        }
+        if setup.decider.is_some() && setup.frame.is_none() {
+            setup.mistaken(
+                "a decider is given and no frame that it could narrow; give --frame (or MH_FRAME) as well".into(),
+            );
+        }
+        setup
+    }
+
+    fn flags(
+        &mut self,
+        arguments: impl IntoIterator<Item = OsString>,
+        values: &mut [Option<OsString>],
+    ) -> Result<(), String> {
+        let mut parser = lexopt::Parser::from_args(arguments);
+        while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+            let flag = match argument {
+                lexopt::Arg::Long("no-self-protect") => {
+                    self.self_protect = false;
+                    continue;
+                }
+                lexopt::Arg::Long("audit-input") => {
+                    self.audit_input = true;
+                    continue;
+                }
+                lexopt::Arg::Long(flag) => flag.to_string(),
+                lexopt::Arg::Short(flag) => return Err(format!("there is no flag -{flag}; see --help")),
+                lexopt::Arg::Value(value) => {
+                    return Err(format!("there is no argument {}; see --help", quoted(&value)));
+                }
+            };
+            let Some(at) = SETTINGS.iter().position(|setting| setting.flag == flag) else {
+                return Err(format!("there is no flag --{}; see --help", flag.escape_default()));
+            };
+            let value = match flag.as_str() {
+                "require-frame" => "1".into(),
+                _ => parser.value().map_err(|error| error.to_string())?,
+            };
+            if values[at].replace(value).is_some() {
+                return Err(format!("--{flag} is given twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, flag: &str, value: &OsStr) -> Result<(), String> {
+        let word = value.to_str().unwrap_or_default();
+        match flag {
+            "frame" => self.frame = Some(absolute(value)?),
+            "audit" => self.audit = Some(absolute(value)?),
+            "digest" => {
+                self.pin = Some(Digest::parse(word).ok_or("a digest is 64 lower-case hexadecimal digits")?);
+            }
+            "policy" => {
+                self.policy = Policy::from_word(word).ok_or("a policy is `frame` or `deny-only`")?;
+            }
+            "deadline" => {
+                let seconds = word.parse().ok().filter(|seconds| (1..=LONGEST_DEADLINE).contains(seconds));
+                let seconds = seconds.ok_or("a deadline is a whole number of seconds from 1 to 600")?;
+                self.deadline = Duration::from_secs(seconds);
+            }
+            "require-frame" => {
+                self.require_frame = true;
+                if word != "1" {
+                    return Err("it is 1, or not set at all".into());
+                }
+            }
+            _ => self.decider = Some(Decider::parse(value)?),
+        }
+        Ok(())
+    }
+
+    fn mistaken(&mut self, why: String) {
+        self.mistake.get_or_insert(why);
+    }
+}
+
+fn absolute(value: &OsStr) -> Result<PathBuf, String> {
+    match Path::new(value) {
+        path if path.as_os_str().is_empty() => Err("it is empty".into()),
+        path if path.is_absolute() => Ok(path.into()),
+        _ => Err("it is relative, and the working folder is the agent's to change; give an absolute path".into()),
+    }
+}
+
+fn quoted(value: &OsStr) -> String {
+    let shown = crate::frame::shown(&value.to_string_lossy());
+    format!("'{}'", crate::decide::clipped(&shown, 200))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(arguments: &[&str], variables: &[(&str, &str)]) -> Setup {
+        let environment = |name: &str| {
+            variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| OsString::from(value))
+        };
+        Setup::take(arguments.iter().map(OsString::from), &environment)
+    }
+
+    #[test]
+    fn nothing_at_all_is_no_frame_and_no_mistake() {
+        assert_eq!(take(&[], &[]), Setup::default());
+    }
+
+    #[test]
+    fn every_setting_is_taken_from_either_source() {
+        let pin = "0".repeat(64);
+        let by_flag = take(
+            &[
+                "--frame",
+                "/f",
+                "--digest",
+                &pin,
+                "--policy",
+                "deny-only",
+                "--audit",
+                "/a",
+                "--deadline",
+                "5",
+                "--require-frame",
+                "--decider",
+                "unix:/d",
+            ],
+            &[],
+        );
+        let by_variable = take(
+            &[],
+            &[
+                ("MH_FRAME", "/f"),
+                ("MH_FRAME_DIGEST", &pin),
+                ("MH_POLICY", "deny-only"),
+                ("MH_AUDIT", "/a"),
+                ("MH_DEADLINE", "5"),
+                ("MH_REQUIRE_FRAME", "1"),
+                ("MH_DECIDER", "unix:/d"),
+            ],
+        );
+        assert_eq!(by_flag, by_variable);
+        assert_eq!(by_flag.mistake, None);
+        assert_eq!(by_flag.policy, Policy::DenyOnly);
+        assert_eq!(by_flag.deadline, Duration::from_secs(5));
+        assert!(by_flag.require_frame && by_flag.pin.is_some() && by_flag.decider.is_some());
+    }
+
+    #[test]
+    fn with_a_frame_on_the_command_line_a_variable_may_only_repeat_it() {
+        assert_eq!(take(&["--frame", "/f"], &[("MH_FRAME", "/f")]).mistake, None);
+        for (variable, value) in [
+            ("MH_FRAME", "/g"),
+            ("MH_POLICY", "frame"),
+            ("MH_AUDIT", "/a"),
+            ("MH_DECIDER", "exec:/x"),
+            ("MH_DEADLINE", ""),
+        ] {
+            let mistake = take(&["--frame", "/f"], &[(variable, value)]).mistake.unwrap();
+            assert!(mistake.starts_with(&format!("the environment has {variable}=")), "{mistake}");
+        }
+    }
+
+    #[test]
+    fn a_flag_without_a_frame_holds_against_the_environment() {
+        let setup = take(&["--policy", "deny-only"], &[("MH_FRAME", "/f")]);
+        assert_eq!((setup.policy, setup.mistake), (Policy::DenyOnly, None));
+        assert!(take(&["--policy", "deny-only"], &[("MH_FRAME", "/f"), ("MH_POLICY", "frame")]).mistake.is_some());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (arguments, wanted) in [
+            (&["--frame", ""][..], "--frame (or MH_FRAME) is '': it is empty"),
+            (
+                &["--frame", "f.json"],
+                "--frame (or MH_FRAME) is 'f.json': it is relative, and the working folder is the agent's to change; give an absolute path",
+            ),
+            (&["--frame"], "missing argument for option '--frame'"),
+            (&["--frame", "/f", "--frame", "/f"], "--frame is given twice"),
+            (
+                &["--frame", "/f", "--digest", "ABC"],
+                "--digest (or MH_FRAME_DIGEST) is 'ABC': a digest is 64 lower-case hexadecimal digits",
+            ),
+            (&["--policy", "Frame"], "--policy (or MH_POLICY) is 'Frame': a policy is `frame` or `deny-only`"),
+            (
+                &["--deadline", "0"],
+                "--deadline (or MH_DEADLINE) is '0': a deadline is a whole number of seconds from 1 to 600",
+            ),
+            (
+                &["--decider", "/x"],
+                "--decider (or MH_DECIDER) is '/x': a decider is exec:/abs/program or unix:/abs/socket",
+            ),
+            (&["--fame", "/f"], "there is no flag --fame; see --help"),
+            (&["-x"], "there is no flag -x; see --help"),
+            (&["/f"], "there is no argument '/f'; see --help"),
+            (&["--require-frame=0"], "unexpected argument for option '--require-frame': \"0\""),
+        ] {
+            assert_eq!(take(arguments, &[]).mistake.as_deref(), Some(wanted));
+        }
+        assert!(
+            take(&["--digest", &"0".repeat(64)], &[]).mistake.unwrap().starts_with("a digest is given and no frame")
+        );
+        let alone = take(&[], &[("MH_DECIDER", "exec:/d")]).mistake.unwrap();
+        assert!(alone.starts_with("a decider is given and no frame"), "{alone}");
+        assert!(take(&[], &[("MH_REQUIRE_FRAME", "0")]).mistake.is_some());
+    }
+}

@@ -1,0 +1,144 @@
+//! A file that others append lines to, read as it grows.
+
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::open_regular;
+
+/// The most that is read of one file in a turn, in bytes. Who writes to it may be anybody, and without end; a turn's
+/// lines are far from that.
+pub const MOST: u64 = 512 * 1024 * 1024;
+
+/// And the most lines of it: what is kept of each is more than a short one has.
+pub const LINES: u64 = 1_000_000;
+
+/// So much is taken at once, in bytes.
+const PIECE: u64 = 1024 * 1024;
+
+/// Where in a file the reading stands.
+#[derive(Debug, Default)]
+pub struct Follow {
+    path: PathBuf,
+    from: u64,
+    at: u64,
+    /// How many lines there were.
+    lines: u64,
+    /// The beginning of a line whose end is not there yet.
+    rest: Vec<u8>,
+}
+
+impl Follow {
+    /// Read this file from this byte on.
+    pub fn new(path: PathBuf, at: u64) -> Follow {
+        Follow { path, from: at, at, lines: 0, rest: Vec::new() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Hear the lines that are new and whole, without their line feeds, up to where the file ends at this moment: one
+    /// that never stops growing holds nobody up. A file that is not there has none.
+    ///
+    /// # Errors
+    /// It is there and cannot be read, or is no regular file; or more was added to it than [`MOST`]
+    /// and [`LINES`] allow.
+    pub fn lines(&mut self, each: &mut dyn FnMut(&[u8])) -> std::io::Result<()> {
+        let mut file = match open_regular(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let end = file.metadata()?.len();
+        if end.saturating_sub(self.from) > MOST || self.lines > LINES {
+            return Err(too_long(&self.path));
+        }
+        if end <= self.at {
+            return Ok(());
+        }
+        file.seek(SeekFrom::Start(self.at))?;
+        while self.at < end {
+            let before = self.rest.len();
+            let read = (&mut file).take(PIECE.min(end - self.at)).read_to_end(&mut self.rest)?;
+            if read == 0 {
+                break;
+            }
+            self.at += u64::try_from(read).unwrap_or(0);
+            let Some(feed) = self.rest.iter().skip(before).rposition(|byte| *byte == b'\n') else { continue };
+            let rest = self.rest.split_off(before + feed + 1);
+            let whole = std::mem::replace(&mut self.rest, rest);
+            for line in whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                self.lines += 1;
+                if self.lines > LINES {
+                    return Err(too_long(&self.path));
+                }
+                each(line);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a file to which more was added than is read.
+pub fn too_long(path: &Path) -> std::io::Error {
+    let path = path.display();
+    std::io::Error::other(format!("cannot read `{path}`: more than {LINES} lines or {MOST} bytes were added to it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn told(follow: &mut Follow) -> Vec<String> {
+        let mut told = Vec::new();
+        follow.lines(&mut |line| told.push(String::from_utf8(line.into()).unwrap())).unwrap();
+        told
+    }
+
+    #[test]
+    fn a_line_is_told_once_and_only_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut follow = Follow::new(path.clone(), 2);
+        assert!(told(&mut follow).is_empty());
+        let mut file = std::fs::File::create(&path).unwrap();
+        for (added, lines) in [("x\n", &[][..]), ("one\ntw", &["one"]), ("", &[]), ("o\n\nthree\n", &["two", "three"])]
+        {
+            file.write_all(added.as_bytes()).unwrap();
+            assert_eq!(told(&mut follow), lines);
+        }
+    }
+
+    #[test]
+    fn a_line_of_several_pieces_is_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let long = "x".repeat(3 * PIECE as usize);
+        std::fs::write(&path, format!("one\n{long}\n{long}\ntwo\nhalf")).unwrap();
+        let mut follow = Follow::new(path, 0);
+        assert!(told(&mut follow) == ["one", &long, &long, "two"]);
+        assert!(told(&mut follow).is_empty());
+    }
+
+    #[test]
+    fn more_than_a_turn_can_write_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        // without a byte on the disk
+        std::fs::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
+        let mut follow = Follow::new(path.clone(), 8);
+        let why = follow.lines(&mut |_| {}).unwrap_err().to_string();
+        assert!(why.contains("more than") && why.contains(path.to_str().unwrap()), "{why}");
+        std::fs::write(&path, "\n\n1\n".repeat(LINES as usize + 1)).unwrap();
+        let (mut follow, mut heard) = (Follow::new(path.clone(), 0), 0);
+        for _ in 0..2 {
+            assert!(follow.lines(&mut |_| heard += 1).unwrap_err().to_string().contains("more than"));
+            assert_eq!(heard, LINES);
+        }
+        // what was there before counts for nothing
+        std::fs::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
+        let mut follow = Follow::new(path, MOST);
+        assert!(told(&mut follow).is_empty());
+    }
+}

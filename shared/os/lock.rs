@@ -1,0 +1,28 @@
+//! One `mh-setup` at a time.
+
+use std::fs::TryLockError;
+use std::path::Path;
+
+use crate::os;
+
+/// Holds a folder until it is dropped. The folder itself is locked, so nothing is left lying.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "holding it is all it is for")] std::fs::File);
+
+/// Lock the folder that a file is in, behind a link if the file is one.
+///
+/// # Errors
+/// Another one holds it, or it cannot be opened.
+pub fn lock(file: &Path) -> Result<Lock, String> {
+    let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.into());
+    let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let shown = folder.display();
+    let open = std::fs::File::open(folder).map_err(|error| format!("{shown}: {}", os::words(error)))?;
+    match open.try_lock() {
+        Ok(()) => Ok(Lock(open)),
+        Err(TryLockError::WouldBlock) => {
+            Err(format!("{shown}: another mh-setup is at work in this folder; try again when it is done"))
+        }
+        Err(TryLockError::Error(error)) => Err(format!("{shown}: it cannot be locked: {}", os::words(error))),
+    }
+}

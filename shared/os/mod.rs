@@ -1,0 +1,31 @@
+//! The process: what comes in, what goes out, and the files in between. The only room that
+//! touches the operating system.
+
+mod atomic;
+mod audit;
+mod descendants;
+mod exit;
+mod file;
+mod follow;
+pub mod git;
+mod input;
+pub mod lock;
+pub mod obeyed;
+mod output;
+pub mod permissions;
+pub mod release;
+mod room;
+pub(crate) mod signals;
+mod wires;
+
+pub use atomic::{Written, write_beside};
+pub use audit::{Decided, Record, append, open_audit};
+pub use descendants::{adopt, end_all, shut};
+pub use exit::{End, Exit, Stop, VERSION, complain, tame};
+pub use file::{open_regular, read_bounded, words};
+pub use follow::{Follow, LINES, MOST, too_long};
+pub use input::{Input, Line, MAX_PAYLOAD, read_lines, read_stdin, wait};
+pub use output::{Wire, deliver, is_closed, put_all, say, tell, tell_if_read};
+pub use room::{PrivateRoom, run_id};
+pub use signals::hold as hold_signals;
+pub use wires::{Wires, spawn};

@@ -1,0 +1,508 @@
+//! The embedder's side of a run: calls that wait for its word, and what its commands come to.
+//!
+//! Nothing here reads or writes: what comes in is handed over, what is to be told comes back, in
+//! order.
+
+use std::collections::HashMap;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::audit::same;
+use super::control::{Code, unsupported};
+use super::{Judgement, Stopped};
+use crate::adapter::run::{Kind, Warning};
+use crate::adapter::{Vendor as _, claude::Claude, codex::Codex};
+use crate::json::{Layout, Writer};
+use crate::protocol::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
+use crate::seal;
+
+/// A call that the hook asks about, as its line has it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Asked {
+    /// The vendor's id of the call.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// Its input.
+    pub input: Box<RawValue>,
+    /// The operations it needs.
+    pub operations: Option<Box<RawValue>>,
+    /// The paths it is about.
+    pub subjects: Option<Box<RawValue>>,
+    /// The sub-agent, on its calls.
+    pub agent_id: Option<String>,
+    /// The folder that relative paths are relative to.
+    pub cwd: Option<String>,
+}
+
+/// What is to be told, in the order in which it came about.
+#[derive(Debug)]
+pub enum Told {
+    /// A call waits for a decision, for so many milliseconds.
+    Requested(Box<Asked>, u64),
+    /// A command was answered.
+    Answered {
+        /// The command's id, or `-`.
+        id: String,
+        /// What came of it.
+        outcome: Result<(), (Code, String)>,
+    },
+    /// A warning.
+    Warning {
+        /// What kind.
+        code: Warning,
+        /// What.
+        message: String,
+    },
+}
+
+/// What becomes of the turn when the embedder is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnEof {
+    /// It goes on, every call denied.
+    Deny,
+    /// It is stopped.
+    Interrupt,
+}
+
+/// One call.
+#[derive(Debug)]
+struct Call {
+    /// Which question it is.
+    number: u64,
+    tool: String,
+    input: String,
+    waits: Option<Waiting>,
+    /// The input that it was given instead.
+    replaced: Option<Box<RawValue>>,
+    /// What the embedder said, where that lets it run, until it is told what came of it.
+    leave: Option<&'static str>,
+}
+
+/// A call that waits.
+#[derive(Debug)]
+struct Waiting {
+    due: Instant,
+    answer: Sender<String>,
+}
+
+/// The embedder, and the calls that were put to it.
+#[derive(Debug)]
+pub struct Embedder {
+    kind: Kind,
+    patience: Duration,
+    on_eof: OnEof,
+    calls: HashMap<String, Call>,
+    /// Why nobody is asked any more.
+    silent: Option<&'static str>,
+}
+
+impl Embedder {
+    /// One that has so long for each call.
+    pub fn new(kind: Kind, patience: Duration, on_eof: OnEof) -> Embedder {
+        Embedder { kind, patience, on_eof, calls: HashMap::new(), silent: None }
+    }
+
+    /// Whether a call waits.
+    pub fn waits(&self) -> bool {
+        self.calls.values().any(|call| call.waits.is_some())
+    }
+
+    /// The input that the embedder gave this call instead of its own.
+    pub fn replaced(&self, id: &str) -> Option<&RawValue> {
+        self.calls.get(id)?.replaced.as_deref()
+    }
+
+    /// Whether a call that went on by an embedder's word did so by this one's, once. Whoever takes the socket's place
+    /// has a word of its own.
+    pub fn vouches(&mut self, judgement: &Judgement) -> bool {
+        let call = judgement.call_id.as_ref().and_then(|id| self.calls.get_mut(id));
+        let Some((call, said)) = call.and_then(|call| call.leave.take().map(|said| (call, said))) else { return false };
+        match (said, judgement.decision.decision.as_str()) {
+            ("replace", "replace") => match (&judgement.decision.input, &call.replaced) {
+                (Some(went), Some(given)) => same(went, given),
+                // an audit that others read holds no inputs
+                _ => true,
+            },
+            // what goes out may grant nothing
+            ("allow", "allow" | "abstain") | ("abstain", "abstain") => true,
+            _ => false,
+        }
+    }
+
+    /// Deny what has waited long enough.
+    pub fn run_out(&mut self, now: Instant) {
+        let patience = self.patience.as_secs();
+        for (id, call) in &mut self.calls {
+            if let Some(waiting) = call.waits.take_if(|waiting| waiting.due <= now) {
+                let why = format!("nobody decided about it in {patience} seconds");
+                let _ = waiting.answer.send(decision(id, &Word::Deny(why), Some("deadline")));
+            }
+        }
+    }
+
+    /// A hook asks about a call.
+    pub fn asked(&mut self, number: u64, line: &[u8], answer: Sender<String>, now: Instant) -> Vec<Told> {
+        // one that does not read is not our hook's, and hears nothing, which denies
+        let Ok(asked) = serde_json::from_slice::<Asked>(line) else { return Vec::new() };
+        let deny = |why: &str| {
+            let _ = answer.send(decision(&asked.call_id, &Word::Deny(why.into()), Some("adapter")));
+        };
+        if let Some(before) = self.calls.get(&asked.call_id) {
+            let same = before.tool == asked.name && before.input == asked.input.get();
+            if same {
+                deny(REPEATED);
+                return Vec::new();
+            }
+            deny(MUTATED);
+            let message = format!("the call {} came again with another tool or input, and was denied", asked.call_id);
+            return vec![Told::Warning { code: Warning::Mutated, message }];
+        }
+        let mut call = Call {
+            number,
+            tool: asked.name.clone(),
+            input: asked.input.get().into(),
+            waits: None,
+            replaced: None,
+            leave: None,
+        };
+        let told = match self.silent {
+            Some(why) => {
+                deny(why);
+                Vec::new()
+            }
+            None => {
+                call.waits = Some(Waiting { due: now + self.patience, answer });
+                let left = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
+                vec![Told::Requested(Box::new(asked.clone()), left)]
+            }
+        };
+        self.calls.insert(asked.call_id, call);
+        told
+    }
+
+    /// A hook that asked is gone, and has not heard what was decided.
+    pub fn left(&mut self, number: u64) -> Vec<Told> {
+        // those of a turn that is stopped go with it
+        let asked = |(_, call): &(&String, &mut Call)| self.silent.is_none() && call.number == number;
+        let Some((id, call)) = self.calls.iter_mut().find(asked) else { return Vec::new() };
+        let then = match call.waits.take() {
+            Some(_) => "before anybody decided about it",
+            None => "before it heard the decision",
+        };
+        let message = format!("whoever asked about the call {id} ({}) was gone {then}", call.tool);
+        vec![Told::Warning { code: Warning::Abandoned, message }]
+    }
+
+    /// Deny every call that waits.
+    fn abandon(&mut self, why: &'static str) -> Vec<Told> {
+        self.silent.get_or_insert(why);
+        let mut waiting: Vec<_> = self.calls.iter_mut().filter(|(_, call)| call.waits.is_some()).collect();
+        waiting.sort_unstable_by_key(|(_, call)| call.number);
+        let mut told = Vec::new();
+        for (id, call) in waiting {
+            if let Some(waiting) = call.waits.take() {
+                let _ = waiting.answer.send(decision(id, &Word::Deny(why.into()), Some("adapter")));
+            }
+            let message = format!("the call {id} ({}) waited for a decision, and was denied: {why}", call.tool);
+            told.push(Told::Warning { code: Warning::Abandoned, message });
+        }
+        told
+    }
+
+    /// The turn is about to be stopped.
+    pub fn stopping(&mut self, by: &Stopped) -> Vec<Told> {
+        self.abandon(match by {
+            Stopped::Signal(_) => "the run was stopped by a signal",
+            Stopped::Time => "the turn's time is up",
+            Stopped::Command { .. } => OVER,
+            Stopped::Gone => GONE,
+            Stopped::Unread => "nobody reads what the run tells",
+        })
+    }
+
+    /// The embedder says no more.
+    pub fn gone(&mut self) -> (Vec<Told>, Option<Stopped>) {
+        let told = self.abandon(GONE);
+        (told, (self.on_eof == OnEof::Interrupt).then_some(Stopped::Gone))
+    }
+
+    /// The turn is over: no call waits any more.
+    pub fn over(&mut self) -> Vec<Told> {
+        self.abandon("the turn is over")
+    }
+
+    /// A line that was too long to be kept.
+    pub fn too_long(limit: usize) -> Told {
+        let why = format!("the line holds more than {limit} bytes, and was passed over");
+        Told::Answered { id: "-".into(), outcome: Err((Code::Malformed, why)) }
+    }
+
+    /// A line of the embedder's: what is to be told, and whether the turn is to stop.
+    pub fn line(&mut self, line: &[u8], now: Instant) -> (Vec<Told>, Option<Stopped>) {
+        if line.trim_ascii().is_empty() {
+            return (Vec::new(), None);
+        }
+        self.run_out(now);
+        let (id, outcome) = match Command::read(line) {
+            Ok(Command { id, order }) => (id, self.apply(order)),
+            Err(Malformed { id, why }) => (id.unwrap_or_else(|| "-".into()), Err((Code::Malformed, why))),
+        };
+        match outcome {
+            Ok((mut told, stopped)) => {
+                told.push(Told::Answered { id, outcome: Ok(()) });
+                (told, stopped)
+            }
+            Err(refused) => (vec![Told::Answered { id, outcome: Err(refused) }], None),
+        }
+    }
+
+    /// What is wrong with a command comes before whether it could be honoured.
+    fn apply(&mut self, order: Order<'_>) -> Result<(Vec<Told>, Option<Stopped>), (Code, String)> {
+        let other = match order {
+            Order::Decide { call_id, word, .. } => return self.decide(&call_id, word).map(|()| (Vec::new(), None)),
+            Order::Other(other) => other,
+        };
+        let malformed = |why| (Code::Malformed, why);
+        let reason = match other.carried().map_err(malformed)? {
+            Carried::Words(words) => words,
+            Carried::Frame(frame) => {
+                framed(frame).map_err(|why| malformed(format!("malformed {}: {why}", other.name)))?;
+                String::new()
+            }
+        };
+        if let Some(why) = unsupported(self.kind, other.name) {
+            return Err((Code::UnsupportedControl, format!("{} {why}", other.name)));
+        }
+        if self.silent.is_some() {
+            return Err((Code::TooLate, format!("{}: the turn is over", other.name)));
+        }
+        let told = self.abandon(OVER);
+        Ok((told, Some(Stopped::Command { halt: other.name == "halt", reason })))
+    }
+
+    fn decide(&mut self, call_id: &str, word: Word<'_>) -> Result<(), (Code, String)> {
+        let Some(call) = self.calls.get_mut(call_id) else {
+            return Err((Code::UnknownCall, format!("no call {call_id:?} was put to the embedder in this run")));
+        };
+        let Some(waiting) = &call.waits else {
+            let why = format!("the call {call_id:?} does not wait any more: it is decided, or nobody is left who asks");
+            return Err((Code::TooLate, why));
+        };
+        if let Word::Replace(input) = word {
+            let refused = match self.kind {
+                Kind::Claude => Claude::replacement(EVENT, input, &call.tool),
+                Kind::Codex => Codex::replacement(EVENT, input, &call.tool),
+            };
+            if let Err(why) = refused {
+                return Err((
+                    Code::UnsupportedControl,
+                    format!("{DECIDE} replace: {} {why}; it still waits", call.tool),
+                ));
+            }
+        }
+        let line = decision(call_id, &word, None);
+        if line.len() > MAX_LINE {
+            let why = format!("{DECIDE}: it is too long to be passed on ({} bytes); it still waits", line.len());
+            return Err((Code::UnsupportedControl, why));
+        }
+        if let Word::Replace(input) = word {
+            call.replaced = RawValue::from_string(input.into()).ok();
+        }
+        call.leave = match word {
+            Word::Allow => Some("allow"),
+            Word::Abstain => Some("abstain"),
+            Word::Replace(_) => Some("replace"),
+            Word::Deny(_) => None,
+        };
+        let sent = waiting.answer.send(line);
+        call.waits = None;
+        sent.map_err(|_| (Code::TooLate, format!("the call {call_id:?} does not wait any more: whoever asked is gone")))
+    }
+}
+
+/// Where the hooks ask.
+const EVENT: &str = "PreToolUse";
+
+/// Why nobody is asked once the embedder has stopped the turn.
+const OVER: &str = "the embedder stopped the turn";
+
+/// Why nobody is asked once the embedder says no more.
+const GONE: &str = "the embedder is gone, so nobody can decide about it";
+
+/// Why a call that was put to the embedder before is denied.
+const REPEATED: &str = "it was put to the embedder before, and no decision is used twice";
+
+/// Why one is denied that was put to it before in another form.
+const MUTATED: &str = "REQUEST_MUTATED: a call of this id was put to the embedder before, with another tool or input";
+
+/// Whether a denial is of a call whose id was put to the embedder before, so that it is not what was
+/// decided about that one.
+pub fn again(reason: &str) -> bool {
+    reason.contains(REPEATED) || reason.contains(MUTATED)
+}
+
+/// Why a frame is none, if it is none. It comes bare, its tag may be left out.
+fn framed(raw: &str) -> Result<(), String> {
+    let tag = crate::frame::FORMAT;
+    let tagged =
+        serde_json::from_str::<HashMap<String, &RawValue>>(raw).is_ok_and(|members| members.contains_key("format"));
+    let members = raw.trim_start().strip_prefix('{').unwrap_or_default();
+    let comma = if members.trim_start().starts_with('}') { "" } else { "," };
+    let document = if tagged { raw.to_string() } else { format!("{{\"format\":\"{tag}\"{comma}{members}") };
+    seal::verify(document.as_bytes(), None).map(drop).map_err(|refusal| format!("{}: {refusal}", refusal.name()))
+}
+
+/// The line that a hook is answered with.
+fn decision(call_id: &str, word: &Word<'_>, by: Option<&str>) -> String {
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    out.member("format", COMMAND);
+    out.member("id", "1");
+    out.member("command", DECIDE);
+    out.member("call_id", call_id);
+    out.key("decision");
+    out.object();
+    match word {
+        Word::Allow => out.member("decision", "allow"),
+        Word::Abstain => out.member("decision", "abstain"),
+        Word::Deny(reason) => {
+            out.member("decision", "deny");
+            out.member("reason", reason);
+        }
+        Word::Replace(input) => {
+            out.member("decision", "replace");
+            out.key("input");
+            out.raw(input);
+        }
+    }
+    out.end_object();
+    if let Some(by) = by {
+        out.member("decided_by", by);
+    }
+    out.end_object();
+    one_line(out.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn embedder() -> Embedder {
+        Embedder::new(Kind::Claude, 10 * SECOND, OnEof::Deny)
+    }
+
+    /// A call of `Bash`, put at this time.
+    fn put(to: &mut Embedder, number: u64, call: &str, input: &str, now: Instant) -> (Vec<Told>, Receiver<String>) {
+        let (sender, answers) = channel();
+        let line = format!("{{\"call_id\":\"{call}\",\"name\":\"Bash\",\"input\":{input}}}");
+        (to.asked(number, line.as_bytes(), sender, now), answers)
+    }
+
+    fn decide(to: &mut Embedder, call: &str, decision: &str, now: Instant) -> String {
+        let line = format!(
+            "{{\"format\":\"{COMMAND}\",\"id\":\"\",\"command\":\"{DECIDE}\",\"call_id\":\"{call}\",\"decision\":{decision}}}"
+        );
+        match to.line(line.as_bytes(), now).0.as_slice() {
+            [Told::Answered { outcome: Ok(()), .. }] => "ok".into(),
+            [Told::Answered { outcome: Err((code, why)), .. }] => format!("{}: {why}", code.word()),
+            told => format!("{told:?}"),
+        }
+    }
+
+    const ALLOW: &str = "{\"decision\":\"allow\"}";
+
+    #[test]
+    fn a_deadline_that_has_passed_is_run_out_before_a_command_is_applied() {
+        let (mut embedder, start) = (embedder(), Instant::now());
+        let (_, first) = put(&mut embedder, 1, "c1", "{}", start);
+        let (_, second) = put(&mut embedder, 2, "c2", "{}", start + SECOND);
+        assert_eq!(decide(&mut embedder, "c3", ALLOW, start + 9 * SECOND).split(':').next(), Some("UNKNOWN_CALL"));
+        assert!(first.try_recv().is_err());
+        // its time is up at this very moment, and the other's is not
+        assert_eq!(decide(&mut embedder, "c1", ALLOW, start + 10 * SECOND).split(':').next(), Some("TOO_LATE"));
+        let denied = first.recv().unwrap();
+        assert!(denied.contains("\"decided_by\":\"deadline\"") && denied.contains("in 10 seconds"), "{denied}");
+        assert!(second.try_recv().is_err());
+        assert_eq!(decide(&mut embedder, "c2", ALLOW, start + 10 * SECOND), "ok");
+        assert!(second.recv().unwrap().contains("\"decision\":\"allow\"}}"));
+        embedder.run_out(start + 60 * SECOND);
+        assert!(first.recv().is_err() && second.recv().is_err(), "an answer after the answer");
+    }
+
+    #[test]
+    fn a_replace_that_cannot_be_passed_on_whole_is_refused_and_the_call_waits() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        let (_, answers) = put(&mut embedder, 1, "c1", "{}", now);
+        // what a line may be grows where its separators are escaped
+        let long = "\u{2028}".repeat(MAX_LINE / 4);
+        let replace = format!("{{\"decision\":\"replace\",\"input\":{{\"command\":\"{long}\"}}}}");
+        let refused = decide(&mut embedder, "c1", &replace, now);
+        assert!(refused.starts_with("UNSUPPORTED_CONTROL: tool.decide: it is too long"), "{refused}");
+        assert!(answers.try_recv().is_err());
+        assert_eq!(decide(&mut embedder, "c1", ALLOW, now), "ok");
+    }
+
+    #[test]
+    fn calls_are_given_up_in_their_order_and_later_ones_hear_why() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        let calls: Vec<String> = (1..20).map(|number| format!("c{number}")).collect();
+        let waiting: Vec<_> =
+            calls.iter().zip(1..).map(|(call, number)| put(&mut embedder, number, call, "{}", now).1).collect();
+        let halt = format!("{{\"format\":\"{COMMAND}\",\"id\":\"h\",\"command\":\"halt\",\"reason\":\"\"}}");
+        let (told, stopped) = embedder.line(halt.as_bytes(), now);
+        assert_eq!(stopped, Some(Stopped::Command { halt: true, reason: String::new() }));
+        let (last, warnings) = told.split_last().unwrap();
+        assert!(matches!(last, Told::Answered { outcome: Ok(()), .. }), "{last:?}");
+        for (warning, call) in warnings.iter().zip(&calls) {
+            assert!(
+                matches!(warning, Told::Warning { code: Warning::Abandoned, message }
+                if message.starts_with(&format!("the call {call} (Bash) waited"))),
+                "{warning:?}"
+            );
+        }
+        assert_eq!(warnings.len(), calls.len());
+        assert!(waiting.iter().all(|answers| answers.recv().is_ok_and(|line| line.contains("\"adapter\""))));
+        let (told, answers) = put(&mut embedder, 30, "late", "{}", now);
+        assert!(told.is_empty() && answers.recv().unwrap().contains(OVER));
+        assert_eq!(decide(&mut embedder, "late", ALLOW, now).split(':').next(), Some("TOO_LATE"));
+    }
+
+    #[test]
+    fn one_that_left_is_told_once_and_not_when_the_turn_is_over() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        for (number, call) in [(1, "c1"), (2, "c2"), (3, "c3")] {
+            put(&mut embedder, number, call, "{}", now);
+        }
+        assert_eq!(
+            decide(&mut embedder, "c2", ALLOW, now),
+            "TOO_LATE: the call \"c2\" does not wait any more: whoever asked is gone"
+        );
+        let said = |told: Vec<Told>| match told.as_slice() {
+            [Told::Warning { message, .. }] => message.clone(),
+            told => format!("{told:?}"),
+        };
+        let gone = "whoever asked about the call";
+        assert_eq!(said(embedder.left(1)), format!("{gone} c1 (Bash) was gone before anybody decided about it"));
+        assert_eq!(said(embedder.left(2)), format!("{gone} c2 (Bash) was gone before it heard the decision"));
+        assert!(embedder.left(9).is_empty());
+        assert_eq!(embedder.over().len(), 1);
+        assert!(embedder.left(3).is_empty());
+    }
+
+    #[test]
+    fn a_line_that_asks_nothing_is_no_call() {
+        let (mut embedder, now) = (embedder(), Instant::now());
+        for line in ["", "[]", "{\"call_id\":\"c\"}", "{\"call_id\":\"c\",\"name\":1,\"input\":{}}"] {
+            let (sender, answers) = channel();
+            assert!(embedder.asked(1, line.as_bytes(), sender, now).is_empty());
+            assert!(answers.recv().is_err() && !embedder.waits());
+        }
+    }
+}

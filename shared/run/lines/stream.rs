@@ -1,0 +1,136 @@
+//! `stream-json`: the turn for a script, one complete record a line, the last the object that
+//! `json` prints alone. Types and fields are only ever added; to remove or redefine one raises `v`.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{End, Item, Lines};
+use crate::protocol::one_line;
+use crate::run::json;
+
+/// What the first line says that no record of the vendor's does.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// The vendor's word.
+    pub vendor: &'static str,
+    /// The vendor's release.
+    pub version: String,
+    /// The digest of the frame in force.
+    pub frame: Option<String>,
+    /// The policy in force.
+    pub policy: &'static str,
+    /// The folder that the turn works in.
+    pub cwd: String,
+    /// The prompt.
+    pub prompt: String,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Record<'a> {
+    Init {
+        v: u32,
+        session_id: Option<&'a str>,
+        model: Option<&'a str>,
+        mode: Option<&'a str>,
+        cwd: &'a str,
+        harness_version: &'a str,
+        vendor: &'a str,
+        vendor_version: &'a str,
+        frame: Option<&'a str>,
+        policy: &'a str,
+    },
+    User {
+        text: &'a str,
+    },
+    Reasoning {
+        text: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        tool: &'a str,
+        input: Option<&'a RawValue>,
+    },
+    Approval {
+        id: &'a str,
+        tool: &'a str,
+        decision: &'a str,
+        reason: Option<&'a str>,
+    },
+    ToolResult {
+        id: &'a str,
+        tool: &'a str,
+        status: &'a str,
+        output: Option<&'a str>,
+        error: Option<&'a str>,
+    },
+    Assistant {
+        text: &'a str,
+    },
+}
+
+fn line(record: &Record<'_>) -> String {
+    one_line(serde_json::to_string(record).unwrap_or_default())
+}
+
+impl Lines for Stream {
+    fn tell(&mut self, _: Option<&str>, item: &Item<'_>) -> String {
+        match *item {
+            Item::Started { session, model, facts } => {
+                let init = Record::Init {
+                    v: 1,
+                    session_id: session,
+                    model,
+                    mode: facts.get("permission_mode").and_then(serde_json::Value::as_str),
+                    cwd: &self.cwd,
+                    harness_version: env!("CARGO_PKG_VERSION"),
+                    vendor: self.vendor,
+                    vendor_version: &self.version,
+                    frame: self.frame.as_deref(),
+                    policy: self.policy,
+                };
+                line(&init) + &line(&Record::User { text: &self.prompt })
+            }
+            Item::Text { text, .. } => line(&Record::Assistant { text }),
+            Item::Thinking { text, .. } => line(&Record::Reasoning { text }),
+            // a sub-agent's own calls: the call that started it stands for them
+            Item::Requested { call, .. } | Item::Decided { call, .. } | Item::Result { call, .. } if call.nested => {
+                String::new()
+            }
+            Item::Requested { call, .. } => {
+                line(&Record::ToolUse { id: &call.id, tool: &call.tool, input: call.input.as_deref() })
+            }
+            // what the frame decided is a result like another; an approval is somebody's word
+            Item::Decided { call, judgement, .. } => {
+                let decision = match (judgement.decided_by.as_str(), judgement.denies()) {
+                    ("embedder", false) => "allowed_once",
+                    ("embedder", true) => "denied",
+                    ("deadline", _) => "timed_out",
+                    ("adapter", true) => "refused",
+                    _ => return String::new(),
+                };
+                line(&Record::Approval { id: &call.id, tool: &call.tool, decision, reason: judgement.reason() })
+            }
+            Item::Result { call, failed, content, .. } => line(&Record::ToolResult {
+                id: &call.id,
+                tool: &call.tool,
+                status: match failed {
+                    Some(true) => "failed",
+                    Some(false) => "ok",
+                    None => "unknown",
+                },
+                output: (failed != Some(true)).then_some(content),
+                error: (failed == Some(true)).then_some(content),
+            }),
+            _ => String::new(),
+        }
+    }
+
+    fn end(&mut self, end: &End<'_>) -> String {
+        let unasked = Some("it needs an approval, and there is nobody to ask");
+        let denied = end.turn.denied.iter().map(|denied| {
+            line(&Record::Approval { id: &denied.id, tool: &denied.tool, decision: "denied", reason: unasked })
+        });
+        denied.collect::<String>() + &json(end.turn, end.outcome, end.error, end.printed)
+    }
+}

@@ -1,0 +1,32 @@
+//! One governed turn of a vendor's program: how it is launched, what its stream tells, how it
+//! ends, and what a script is told of it.
+//!
+//! There is one stream of [`Event`]s; what is printed is a projection of the [`Turn`] that they
+//! add up to. The exit code is decided from the vendor's own terminal record and the audit, never
+//! passed on from the child.
+
+mod audit;
+mod capabilities;
+mod control;
+mod course;
+mod drive;
+mod embedder;
+mod handoff;
+mod lines;
+mod listen;
+mod outcome;
+mod output;
+mod queue;
+
+pub use audit::{Decided, Judgement};
+pub use capabilities::{Capabilities, Holds};
+pub use control::{ASK, Code, controls, unsupported};
+pub use course::Course;
+pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
+pub use embedder::{Embedder, OnEof};
+pub use handoff::{Owed, Promise};
+pub use lines::{About, End, Events, Item, Lines, Stream};
+pub use listen::{Knock, listen};
+pub use outcome::{Call, Outcome, Turn, Unenforced};
+pub use output::{Frame as Printed, json, text};
+pub use queue::{Outlet, Room};
