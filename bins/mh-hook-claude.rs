@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    metaharness::hook::hook::<metaharness::adapter::claude::Claude>(std::env::args_os().skip(1))
+    metaharness::hook::run(&metaharness::adapter::claude::Claude, std::env::args_os().skip(1))
 }

@@ -1,6 +1,6 @@
 //! What a frame's author should hear: true of the document, and surely not what was meant.
 
-use super::{Vendor, claude::Claude, codex::Codex};
+use super::{Hook, claude::Claude, codex::Codex};
 use crate::decide::admits;
 use crate::frame::{Doubt, Operation, doubts, mcp, shown};
 use crate::scope;
@@ -12,8 +12,8 @@ pub fn advice(frame: &VerifiedFrame) -> Vec<String> {
     scope(frame, &mut all);
     names(frame, &mut all);
     reach(frame, &mut all);
-    too_long::<Claude>(frame, &mut all);
-    too_long::<Codex>(frame, &mut all);
+    too_long(&Claude, frame, &mut all);
+    too_long(&Codex, frame, &mut all);
     all
 }
 
@@ -103,11 +103,14 @@ fn without_shell(frame: &VerifiedFrame, operations: &[Operation]) -> Option<Stri
     (!names.is_empty() && !admits(frame, &Operation::Shell)).then(|| names.join(", "))
 }
 
-fn too_long<V: Vendor>(frame: &VerifiedFrame, all: &mut Vec<String>) {
+fn too_long(vendor: &dyn Hook, frame: &VerifiedFrame, all: &mut Vec<String>) {
     let text = frame.text();
-    if V::measure(&text.whole()) > V::TEXT_LIMIT {
-        let kept = text.within(V::TEXT_LIMIT, V::measure);
+    if vendor.measure(&text.whole()) > vendor.facts().text_limit {
+        let kept = text.within(vendor.facts().text_limit, |text| vendor.measure(text));
         let note = kept.lines().last().unwrap_or_default();
-        all.push(format!("the instruction text is longer than {} carries; it ends with: {note}", V::PRODUCT));
+        all.push(format!(
+            "the instruction text is longer than {} carries; it ends with: {note}",
+            vendor.facts().product
+        ));
     }
 }

@@ -31,84 +31,89 @@ pub const DOCTOR_CALL: &str = "mh-doctor-";
 /// Looks a variable of the environment up.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// One vendor, as the hook program needs it.
-pub trait Vendor {
+/// What is fixed of a vendor, by the release that was measured.
+#[derive(Debug)]
+pub struct Facts {
     /// The vendor's program, by the name its users know: `Claude Code`.
-    const PRODUCT: &'static str;
-    /// The word for it in commands and lines: `claude`.
-    const WORD: &'static str;
+    pub product: &'static str,
+    /// The word for it in commands and lines, and the name of its program: `claude`.
+    pub word: &'static str,
     /// The hook program: `mh-hook-claude`.
-    const PROGRAM: &'static str;
+    pub program: &'static str,
     /// How somebody takes the hook out again, to follow `to undo, `.
-    const UNDO: &'static str;
+    pub undo: &'static str,
     /// The most of the instruction text that reaches the model whole, in what
-    /// [`Vendor::measure`] counts.
-    const TEXT_LIMIT: usize;
+    /// [`Hook::measure`] counts.
+    pub text_limit: usize,
     /// The oldest release that a governed turn takes: its hooks are known to fail closed.
-    const OLDEST: &'static str;
+    pub oldest: &'static str,
     /// What becomes of a call that is admitted under policy `frame`, in words.
-    const ALLOW: &'static str;
+    pub allow: &'static str,
     /// The tools of which it was measured that they run with a replaced input. MCP tools do too.
-    const REPLACED: &'static [&'static str];
+    pub replaced: &'static [&'static str],
     /// Calls that no hook ever sees: the vendor's own word for them, and why.
-    const UNSEEN: &'static [(&'static str, &'static str)];
-
+    pub unseen: &'static [(&'static str, &'static str)],
     /// The names of files that the vendor puts into the conversation by itself, with every file that they
     /// import, in the form of [`Place::Names`]. Where the path rules refuse a file, or none may be read, an
     /// import is a way to it.
-    const LOADED: &'static [&'static [&'static str]];
-
+    pub loaded: &'static [&'static [&'static str]],
     /// The tools of the release that was measured.
-    fn table() -> &'static Table;
+    pub table: &'static Table,
+}
+
+/// One vendor, as the hook program needs it.
+pub trait Hook: Sync {
+    /// What is fixed of it.
+    fn facts(&self) -> &'static Facts;
 
     /// The length of a text as the vendor counts it.
-    fn measure(text: &str) -> usize;
+    fn measure(&self, text: &str) -> usize;
 
     /// What an event of this name is to the guard.
-    fn event(name: &str) -> Event;
+    fn event(&self, name: &str) -> Event;
 
     /// Whose payload this is, if it is not this vendor's.
-    fn stranger(payload: &Payload<'_>) -> Option<&'static str>;
+    fn stranger(&self, payload: &Payload<'_>) -> Option<&'static str>;
 
     /// What a call of an MCP tool asks for.
-    fn mcp(payload: &Payload<'_>, tool: &str) -> RawAsks;
+    fn mcp(&self, payload: &Payload<'_>, tool: &str) -> RawAsks;
 
     /// What a call asks for. Paths are as the payload has them.
-    fn asks(payload: &Payload<'_>, tool: &str) -> RawAsks {
+    fn asks(&self, payload: &Payload<'_>, tool: &str) -> RawAsks {
         if tool.starts_with(mcp::PREFIX) {
-            return Self::mcp(payload, tool);
+            return self.mcp(payload, tool);
         }
-        Self::table().asks(payload, tool, Self::PRODUCT)
+        self.facts().table.asks(payload, tool, self.facts().product)
     }
 
     /// Whether an admitted call of this tool is granted where the vendor would ask somebody.
-    fn grants_approval(tool: &str) -> bool;
+    fn grants_approval(&self, tool: &str) -> bool;
 
     /// The project folder, where the environment names it.
-    fn project(environment: Environment<'_>) -> Option<PathBuf>;
+    fn project(&self, environment: Environment<'_>) -> Option<PathBuf>;
 
     /// Why the vendor would not run a call with this input in place of its own, if it would not;
     /// it runs the call as it was then, or neither. To follow the tool's name.
-    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String>;
+    fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String>;
 
     /// Read the input that a call of this tool is to have in place of its own.
     ///
     /// # Errors
     /// Why the vendor would not run it, to follow the tool's name.
-    fn replacement<'a>(event: &str, input: &'a str, tool: &str) -> Result<Input<'a>, String> {
+    fn replacement<'a>(&self, event: &str, input: &'a str, tool: &str) -> Result<Input<'a>, String> {
         let new = Input::read(input).map_err(|fault| format!("is given an input that is no JSON ({fault})"))?;
         if !new.is_object() {
             return Err("is given an input that is not an object".into());
         }
-        Self::refuses_replace(event, &new, tool).map_or(Ok(new), Err)
+        self.refuses_replace(event, &new, tool).map_or(Ok(new), Err)
     }
 
     /// The input of a call of this tool as the vendor would give it to a hook, for somebody who asks what would be
     /// said. `about` is what the call is about in one word: a file, a command, an address; `folder` is the project's.
-    fn sample(tool: &str, about: &str, folder: &Path) -> Sample;
+    fn sample(&self, tool: &str, about: &str, folder: &Path) -> Sample;
 
     /// The answer on the vendor's wire.
-    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire;
+    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire;
 }
 
 /// Members of an input that is made up for a question: their names, and strings.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::adapter::{Payload, Vendor, Verdict, Wire, claude::Claude, codex::Codex};
+use crate::adapter::{Hook, Payload, Verdict, Wire, claude::Claude, codex::Codex};
 use crate::decide::Policy;
 use crate::frame::shown;
 use crate::hook::{Judged, Setup, Surroundings, judge};
@@ -115,8 +115,8 @@ pub(super) fn recorded(terms: &Terms<'_>, vendor: &str, payload: &Path) -> Resul
     let cwd = Payload::read(&bytes).ok().and_then(|payload| payload.cwd).map(PathBuf::from);
     let project = terms.project.map(PathBuf::from).or(cwd);
     match vendor {
-        "claude" => answer::<Claude>(terms, bytes, project),
-        "codex" => answer::<Codex>(terms, bytes, project),
+        "claude" => answer(&Claude, terms, bytes, project),
+        "codex" => answer(&Codex, terms, bytes, project),
         other => Err(unknown(other)),
     }
 }
@@ -129,8 +129,8 @@ pub(super) fn said(terms: &Terms<'_>, vendor: &str, call: &Call) -> Result<Answe
         None => here()?,
     };
     match vendor {
-        "claude" => answer::<Claude>(terms, payload::<Claude>(call, &project)?, Some(project)),
-        "codex" => answer::<Codex>(terms, payload::<Codex>(call, &project)?, Some(project)),
+        "claude" => answer(&Claude, terms, payload(&Claude, call, &project)?, Some(project)),
+        "codex" => answer(&Codex, terms, payload(&Codex, call, &project)?, Some(project)),
         other => Err(unknown(other)),
     }
 }
@@ -148,8 +148,8 @@ fn unknown(vendor: &str) -> Stop {
 }
 
 /// The payload that the vendor would give for a call.
-fn payload<V: Vendor>(call: &Call, project: &Path) -> Result<Vec<u8>, Stop> {
-    let members = V::sample(&call.tool, &call.about, project);
+fn payload(vendor: &dyn Hook, call: &Call, project: &Path) -> Result<Vec<u8>, Stop> {
+    let members = vendor.sample(&call.tool, &call.about, project);
     let about_files = members.iter().any(|(member, _)| matches!(*member, "file_path" | "notebook_path"));
     if call.about.is_empty() && (about_files || matches!(&*call.tool, "apply_patch" | "view_image")) {
         return Err(Stop::usage(format!(
@@ -169,7 +169,7 @@ fn payload<V: Vendor>(call: &Call, project: &Path) -> Result<Vec<u8>, Stop> {
     serde_json::to_vec(&payload).map_err(|error| Stop::failed(error.to_string()))
 }
 
-fn answer<V: Vendor>(terms: &Terms<'_>, bytes: Vec<u8>, project: Option<PathBuf>) -> Result<Answered, Stop> {
+fn answer(vendor: &dyn Hook, terms: &Terms<'_>, bytes: Vec<u8>, project: Option<PathBuf>) -> Result<Answered, Stop> {
     let file = terms.frame;
     let frame = std::path::absolute(file).map_err(|error| Stop::failed(format!("{}: {error}", file.display())))?;
     let setup = Setup {
@@ -183,8 +183,8 @@ fn answer<V: Vendor>(terms: &Terms<'_>, bytes: Vec<u8>, project: Option<PathBuf>
         _ => std::env::var_os(name),
     };
     let around = Surroundings { environment: &environment, folder: project.clone(), embedder: None, deadline: None };
-    let judged = judge::<V>(&setup, &Input { bytes, fault: None }, &around);
-    Ok(Answered { wire: judged.wire::<V>(), judged })
+    let judged = judge(vendor, &setup, &Input { bytes, fault: None }, &around);
+    Ok(Answered { wire: judged.wire(vendor), judged })
 }
 
 /// Hold a frame to a list of what is wanted of it, a line each: `allow claude Edit src/a.rs`. What does not hold goes to

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Case, finish, stopped};
 use super::{Decider, Unanswered};
-use crate::adapter::{Payload, Vendor};
+use crate::adapter::{Hook, Payload};
 use crate::decide::{self, Asks, Decision, Need, Wanted, clipped};
 use crate::frame::{Operation, shown};
 use crate::protocol::{Command, Order, Requested, Word};
@@ -24,16 +24,21 @@ pub struct Embedder<'a> {
 }
 
 /// Ask, and say who decided.
-pub(super) fn consult<V: Vendor>(case: &Case<'_>, decider: &Decider, needs: &[Need]) -> (Decision, &'static str) {
+pub(super) fn consult(
+    vendor: &dyn Hook,
+    case: &Case<'_>,
+    decider: &Decider,
+    needs: &[Need],
+) -> (Decision, &'static str) {
     let denied = |why: &str, by| {
         let decider = clipped(&shown(&decider.to_string()), 300);
-        (Decision::Deny(stopped::<V>(&format!("the decider {decider} {why}"))), by)
+        (Decision::Deny(stopped(vendor, &format!("the decider {decider} {why}"))), by)
     };
     let Some(embedder) = &case.around.embedder else { return denied("is not asked here", "adapter") };
     let Some(call_id) = &case.payload.call_id else {
         return denied("cannot be asked: the payload has no `tool_use_id` to ask about", "adapter");
     };
-    let line = request::<V>(case, call_id, needs, (embedder.left)()).line();
+    let line = request(vendor, case, call_id, needs, (embedder.left)()).line();
     let answer = match (embedder.ask)(decider, &line) {
         Ok(answer) => answer,
         Err(Unanswered { late: true, why }) => return denied(&why, "deadline"),
@@ -43,12 +48,12 @@ pub(super) fn consult<V: Vendor>(case: &Case<'_>, decider: &Decider, needs: &[Ne
         Ok((Word::Deny(why), Some(by))) => {
             (Decision::Deny(decide::refused(case.frame, &format!("{} was not run: {why}", shown(case.tool)))), by)
         }
-        Ok((word, _)) => embedded::<V>(case, word),
+        Ok((word, _)) => embedded(vendor, case, word),
         Err(why) => denied(&format!("gave no decision: {why}"), "adapter"),
     }
 }
 
-fn request<'a, V: Vendor>(case: &Case<'a>, call_id: &'a str, needs: &[Need], left: Duration) -> Requested<'a> {
+fn request<'a>(vendor: &dyn Hook, case: &Case<'a>, call_id: &'a str, needs: &[Need], left: Duration) -> Requested<'a> {
     let operations = needs.iter().filter_map(|need| match &need.wanted {
         Wanted::Operation(operation) => Some(operation.clone()),
         Wanted::Mcp { readings, .. } => match readings.as_slice() {
@@ -66,7 +71,7 @@ fn request<'a, V: Vendor>(case: &Case<'a>, call_id: &'a str, needs: &[Need], lef
         operations: operations.collect(),
         subjects: subjects.collect(),
         deadline_ms: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
-        vendor: V::WORD,
+        vendor: vendor.facts().word,
         agent_id: case.payload.agent.as_deref(),
         cwd: case.payload.cwd.as_deref(),
         frame_digest: case.frame.digest().as_str(),
@@ -87,26 +92,27 @@ fn read<'a>(answer: &'a [u8], call_id: &str) -> Result<(Word<'a>, Option<&'stati
     }
 }
 
-fn embedded<V: Vendor>(case: &Case<'_>, word: Word<'_>) -> (Decision, &'static str) {
+fn embedded(vendor: &dyn Hook, case: &Case<'_>, word: Word<'_>) -> (Decision, &'static str) {
     match decide::embedded(case.frame, word, case.setup.policy) {
-        Decision::Replace(input) => replaced::<V>(case, input),
+        Decision::Replace(input) => replaced(vendor, case, input),
         decision => (decision, "embedder"),
     }
 }
 
 /// The second judgement: the call with its new input, by self-protection, frame and scope.
-fn replaced<V: Vendor>(case: &Case<'_>, input: String) -> (Decision, &'static str) {
+fn replaced(vendor: &dyn Hook, case: &Case<'_>, input: String) -> (Decision, &'static str) {
     let tool = shown(case.tool);
     let undelivered = |why: &str| {
         let why = format!("{tool} {why}: the embedder replaced the input, and that cannot be delivered");
         (Decision::Deny(decide::refused(case.frame, &why)), "adapter")
     };
-    let new = match V::replacement(&case.payload.event, &input, case.tool) {
+    let new = match vendor.replacement(&case.payload.event, &input, case.tool) {
         Ok(new) => new,
         Err(why) => return undelivered(&why),
     };
     let payload = Payload { input: new, ..case.payload.clone() };
-    let call = finish::<V>(case.setup, case.frame, &payload, case.tool, V::asks(&payload, case.tool), case.around);
+    let call =
+        finish(vendor, case.setup, case.frame, &payload, case.tool, vendor.asks(&payload, case.tool), case.around);
     match decide::decide(case.frame, &call, case.setup.policy) {
         Decision::Deny(reason) => (Decision::Deny(reason), "frame"),
         _ if call.asks == Asks::Conversation => undelivered("touches nothing outside the conversation"),

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use self::consult::consult;
 use self::paths::{Folders, Taken};
 use crate::adapter::{
-    self, Environment, Event, LONGEST, MOST_BYTES, MOST_PATHS, PathKind, Payload, Place, Protected, RawAsks, RawNeed,
-    RawPath, Vendor, Verdict, Wire,
+    self, Environment, Event, Hook, LONGEST, MOST_BYTES, MOST_PATHS, PathKind, Payload, Place, Protected, RawAsks,
+    RawNeed, RawPath, Verdict, Wire,
 };
 use crate::decide::{self, Asks, Call, Decision, Kept, Need, Policy, REASON_LIMIT, Tampering, Target, clipped};
 use crate::frame::{Operation, shown};
@@ -33,31 +33,31 @@ use crate::seal::{self, VerifiedFrame};
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Run the hook of one vendor.
-pub fn hook<V: Vendor>(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn run(vendor: &dyn Hook, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let start = Instant::now();
     // the reason goes out by our own hand
     std::panic::set_hook(Box::new(|_| {}));
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let [only] = arguments.as_slice()
-        && let Some(text) = only.to_str().and_then(about::<V>)
+        && let Some(text) = only.to_str().and_then(|flag| about(vendor, flag))
     {
-        return if os::say(V::PROGRAM, &text) { Exit::Answered } else { Exit::Blocked }.into();
+        return if os::say(vendor.facts().program, &text) { Exit::Answered } else { Exit::Blocked }.into();
     }
     os::hold_signals();
-    answer_or_block::<V>(start, || work::<V>(start, arguments)).into()
+    answer_or_block(vendor, start, || work(vendor, start, arguments)).into()
 }
 
 /// What the program says about itself when that is all it is asked.
-fn about<V: Vendor>(flag: &str) -> Option<String> {
+fn about(vendor: &dyn Hook, flag: &str) -> Option<String> {
     match flag {
-        "--help" | "-h" => Some(help::<V>()),
-        "--version" | "-V" => Some(format!("{} {}\n", V::PROGRAM, os::VERSION)),
-        "--table" => Some(V::table().print(V::PRODUCT)),
+        "--help" | "-h" => Some(help(vendor)),
+        "--version" | "-V" => Some(format!("{} {}\n", vendor.facts().program, os::VERSION)),
+        "--table" => Some(vendor.facts().table.print(vendor.facts().product)),
         _ => None,
     }
 }
 
-fn help<V: Vendor>() -> String {
+fn help(vendor: &dyn Hook) -> String {
     format!(
         "\
 usage: {program} [--frame FILE [--digest HEX]] [--policy frame|deny-only] [--require-frame]
@@ -86,23 +86,24 @@ a mistake, and every call is denied.
 
 exit codes: 0 answered, or nothing to say; 2 the call must not run
 ",
-        program = V::PROGRAM,
-        dots = " ".repeat(V::PROGRAM.len()),
-        product = V::PRODUCT,
+        program = vendor.facts().program,
+        dots = " ".repeat(vendor.facts().program.len()),
+        product = vendor.facts().product,
     )
 }
 
 /// Answer, and should anything panic on the way, block: an escaped panic is exit 101, which both
 /// vendors take for leave.
-fn answer_or_block<V: Vendor>(start: Instant, answer: impl FnOnce() -> Exit) -> Exit {
+fn answer_or_block(vendor: &dyn Hook, start: Instant, answer: impl FnOnce() -> Exit) -> Exit {
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
-        let reason = format!("{}: a fault in this program, so the call was not run; please report it", V::PROGRAM);
-        let wire = V::answer(Event::Gate, "PreToolUse", &Verdict::Deny(reason));
+        let reason =
+            format!("{}: a fault in this program, so the call was not run; please report it", vendor.facts().program);
+        let wire = vendor.answer(Event::Gate, "PreToolUse", &Verdict::Deny(reason));
         catch_unwind(AssertUnwindSafe(|| os::deliver(&wire, start + DEADLINE))).unwrap_or(Exit::Blocked)
     })
 }
 
-fn work<V: Vendor>(start: Instant, arguments: Vec<OsString>) -> Exit {
+fn work(vendor: &dyn Hook, start: Instant, arguments: Vec<OsString>) -> Exit {
     let environment = |name: &str| std::env::var_os(name);
     let setup = Setup::take(arguments, &environment);
     let deadline = start + setup.deadline;
@@ -111,18 +112,18 @@ fn work<V: Vendor>(start: Instant, arguments: Vec<OsString>) -> Exit {
     let left = || deadline.saturating_duration_since(Instant::now());
     let embedder = Some(Embedder { ask: &ask, left: &left });
     let around = Surroundings { environment: &environment, folder: None, embedder, deadline: Some(deadline) };
-    let mut judged = judge::<V>(&setup, &input, &around);
+    let mut judged = judge(vendor, &setup, &input, &around);
     if let (Some(file), true) = (&setup.audit, judged.counts) {
         judged.record.micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         judged.record.stamp();
         if let Err(why) = os::append(file, &judged.record) {
             let file = clipped(&shown(&file.to_string_lossy()), 300);
             judged.verdict =
-                Verdict::Deny(stopped::<V>(&format!("the audit line could not be written to {file}: {why}")));
+                Verdict::Deny(stopped(vendor, &format!("the audit line could not be written to {file}: {why}")));
         }
     }
     // a decider may have used all the time there was, and its denial has to go out still
-    os::deliver(&judged.wire::<V>(), deadline.max(Instant::now() + LAST_WORD))
+    os::deliver(&judged.wire(vendor), deadline.max(Instant::now() + LAST_WORD))
 }
 
 /// What a judgement goes by besides the setup and the payload.
@@ -154,15 +155,15 @@ pub struct Judged {
 
 impl Judged {
     /// The answer on the vendor's wire.
-    pub fn wire<V: Vendor>(&self) -> Wire {
-        V::answer(self.event, &self.name, &self.verdict)
+    pub fn wire(&self, vendor: &dyn Hook) -> Wire {
+        vendor.answer(self.event, &self.name, &self.verdict)
     }
 }
 
 /// Judge one payload. Reads the frame and looks at paths; changes nothing.
-pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>) -> Judged {
-    let mut record = Record { vendor: V::WORD, decided_by: "adapter", seam: "hook", ..Record::default() };
-    let frame = frame_in_force::<V>(setup);
+pub fn judge(vendor: &dyn Hook, setup: &Setup, input: &Input, around: &Surroundings<'_>) -> Judged {
+    let mut record = Record { vendor: vendor.facts().word, decided_by: "adapter", seam: "hook", ..Record::default() };
+    let frame = frame_in_force(vendor, setup);
     if let Ok(Some(frame)) = &frame {
         record.frame_digest = Some(frame.digest().to_string());
     }
@@ -171,7 +172,7 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
         None => Payload::read_until(&input.bytes, around.deadline).map_err(|why| format!("the payload {why}")),
     };
     let (event, name) = match &payload {
-        Ok(payload) => (V::event(&payload.event), payload.event.clone()),
+        Ok(payload) => (vendor.event(&payload.event), payload.event.clone()),
         Err(_) => (Event::Gate, "PreToolUse".into()),
     };
     if let Ok(payload) = &payload {
@@ -185,16 +186,17 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
         (Ok(None), _) => Verdict::Abstain,
         (_, Ok(_)) if event == Event::Passing => Verdict::Abstain,
         // no call waits for an answer
-        (_, Ok(payload)) if event == Event::Unknown && payload.tool.is_none() && V::stranger(payload).is_none() => {
+        (_, Ok(payload)) if event == Event::Unknown && payload.tool.is_none() && vendor.stranger(payload).is_none() => {
             Verdict::Abstain
         }
         (Err(refused), _) => Verdict::Deny(refused.clone()),
-        (_, Err(why)) => Verdict::Deny(stopped::<V>(why)),
-        (Ok(Some(frame)), Ok(payload)) => match V::stranger(payload) {
-            Some(other) => {
-                Verdict::Deny(stopped::<V>(&format!("the payload is {other}'s, and this hook is {}'s", V::PRODUCT)))
-            }
-            None => by_event::<V>(setup, frame, event, payload, around, &mut record),
+        (_, Err(why)) => Verdict::Deny(stopped(vendor, why)),
+        (Ok(Some(frame)), Ok(payload)) => match vendor.stranger(payload) {
+            Some(other) => Verdict::Deny(stopped(
+                vendor,
+                &format!("the payload is {other}'s, and this hook is {}'s", vendor.facts().product),
+            )),
+            None => by_event(vendor, setup, frame, event, payload, around, &mut record),
         },
     };
     record.decision.decision = match &verdict {
@@ -215,7 +217,7 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
     let waits = matches!(event, Event::Gate | Event::Approval | Event::Unknown);
     let counts = event != Event::Passing && (waits || matches!(verdict, Verdict::Deny(_)));
     let mut judged = Judged { event, name, verdict, record, counts };
-    if judged.verdict == Verdict::Allow && judged.wire::<V>() == Wire::silence() {
+    if judged.verdict == Verdict::Allow && judged.wire(vendor) == Wire::silence() {
         // what goes out grants nothing, and the record says what went out
         judged.record.decision.decision = "abstain";
     }
@@ -223,13 +225,13 @@ pub fn judge<V: Vendor>(setup: &Setup, input: &Input, around: &Surroundings<'_>)
 }
 
 /// The frame in force: none, or one that verifies. `Err` is why every call is denied.
-fn frame_in_force<V: Vendor>(setup: &Setup) -> Result<Option<VerifiedFrame>, String> {
+fn frame_in_force(vendor: &dyn Hook, setup: &Setup) -> Result<Option<VerifiedFrame>, String> {
     if let Some(mistake) = &setup.mistake {
-        return Err(stopped::<V>(mistake));
+        return Err(stopped(vendor, mistake));
     }
     let Some(path) = &setup.frame else {
         return match setup.require_frame {
-            true => Err(stopped::<V>("no frame is in force, and one is required; give --frame (or MH_FRAME)")),
+            true => Err(stopped(vendor, "no frame is in force, and one is required; give --frame (or MH_FRAME)")),
             false => Ok(None),
         };
     };
@@ -238,14 +240,18 @@ fn frame_in_force<V: Vendor>(setup: &Setup) -> Result<Option<VerifiedFrame>, Str
         .map(Some)
         .map_err(|refusal| {
             let path = clipped(&shown(&path.to_string_lossy()), 300);
-            stopped::<V>(&format!("the frame {path} is refused: {}: {refusal}", refusal.name()))
+            stopped(vendor, &format!("the frame {path} is refused: {}: {refusal}", refusal.name()))
         })
 }
 
 /// A reason that is not about this one call.
-pub(crate) fn stopped<V: Vendor>(why: &str) -> String {
-    let end = format!("; nothing runs until this is put right; to undo, {}", V::UNDO);
-    format!("{}: {}{end}", V::PROGRAM, clipped(&shown(why), REASON_LIMIT - V::PROGRAM.len() - 2 - end.len()))
+pub(crate) fn stopped(vendor: &dyn Hook, why: &str) -> String {
+    let end = format!("; nothing runs until this is put right; to undo, {}", vendor.facts().undo);
+    format!(
+        "{}: {}{end}",
+        vendor.facts().program,
+        clipped(&shown(why), REASON_LIMIT - vendor.facts().program.len() - 2 - end.len())
+    )
 }
 
 /// A call under a frame.
@@ -262,7 +268,8 @@ pub(super) struct Case<'a> {
     pub around: &'a Surroundings<'a>,
 }
 
-fn by_event<V: Vendor>(
+fn by_event(
+    vendor: &dyn Hook,
     setup: &Setup,
     frame: &VerifiedFrame,
     event: Event,
@@ -271,43 +278,46 @@ fn by_event<V: Vendor>(
     record: &mut Record,
 ) -> Verdict {
     match (event, &payload.tool) {
-        (Event::Gate | Event::Approval, None) => Verdict::Deny(stopped::<V>("the payload has no `tool_name`")),
+        (Event::Gate | Event::Approval, None) => Verdict::Deny(stopped(vendor, "the payload has no `tool_name`")),
         (Event::Gate | Event::Approval, Some(tool)) => {
-            let raw = V::asks(payload, tool);
+            let raw = vendor.asks(payload, tool);
             if let RawAsks::Needs(needs) = &raw {
                 record.operations = needs.iter().map(|need| need.wanted.words()).collect();
                 record.operations.sort_unstable();
                 record.operations.dedup();
             }
-            let call = finish::<V>(setup, frame, payload, tool, raw, around);
+            let call = finish(vendor, setup, frame, payload, tool, raw, around);
             record.decided_by = "frame";
             let mut decision = decide::decide(frame, &call, setup.policy);
             if let (Some(decider), Event::Gate, Asks::Needs(needs), Decision::Allow | Decision::Abstain) =
                 (&setup.decider, event, &call.asks, &decision)
             {
                 let case = Case { setup, frame, payload, tool, around };
-                (decision, record.decided_by) = consult::<V>(&case, decider, needs);
+                (decision, record.decided_by) = consult(vendor, &case, decider, needs);
             }
             if around.deadline.is_some_and(|deadline| Instant::now() >= deadline)
                 && !matches!(decision, Decision::Deny(_))
             {
-                decision = Decision::Deny(stopped::<V>("the call was not judged when the deadline passed"));
+                decision = Decision::Deny(stopped(vendor, "the call was not judged when the deadline passed"));
                 record.decided_by = "deadline";
             }
             match decision {
                 Decision::Deny(reason) => Verdict::Deny(reason),
                 Decision::Replace(input) => Verdict::Replace { input, grants: setup.policy == Policy::Frame },
-                Decision::Allow if event == Event::Gate || V::grants_approval(tool) => Verdict::Allow,
+                Decision::Allow if event == Event::Gate || vendor.grants_approval(tool) => Verdict::Allow,
                 Decision::Allow | Decision::Abstain => Verdict::Abstain,
             }
         }
-        (Event::Unknown, Some(_)) => Verdict::Deny(stopped::<V>(&format!(
-            "{} {} has no event `{}`, so nothing says what an answer to it does",
-            V::PRODUCT,
-            V::table().release,
-            clipped(&shown(&payload.event), 80)
-        ))),
-        (Event::Start, _) => Verdict::Text(frame.text().within(V::TEXT_LIMIT, V::measure)),
+        (Event::Unknown, Some(_)) => Verdict::Deny(stopped(
+            vendor,
+            &format!(
+                "{} {} has no event `{}`, so nothing says what an answer to it does",
+                vendor.facts().product,
+                vendor.facts().table.release,
+                clipped(&shown(&payload.event), 80)
+            ),
+        )),
+        (Event::Start, _) => Verdict::Text(frame.text().within(vendor.facts().text_limit, |text| vendor.measure(text))),
         (Event::Unknown, None) | (Event::Prompt | Event::Passing, _) => Verdict::Abstain,
     }
 }
@@ -325,7 +335,8 @@ fn too_much(payload: &Payload<'_>, needs: &[RawNeed]) -> Option<String> {
 
 /// Finish a call's paths, as far as the frame has rules for them, and see whether it writes to
 /// what the guard stands on.
-pub(crate) fn finish<V: Vendor>(
+pub(crate) fn finish(
+    vendor: &dyn Hook,
     setup: &Setup,
     frame: &VerifiedFrame,
     payload: &Payload<'_>,
@@ -335,7 +346,7 @@ pub(crate) fn finish<V: Vendor>(
 ) -> Call {
     let call = |tampers, asks| Call { tool: tool.into(), tampers, asks };
     match raw {
-        RawAsks::Needs(needs) => match finished::<V>(setup, frame, payload, needs, around) {
+        RawAsks::Needs(needs) => match finished(vendor, setup, frame, payload, needs, around) {
             Ok((tampers, needs)) => call(tampers, Asks::Needs(needs)),
             Err(why) => call(None, Asks::Nothing(why)),
         },
@@ -346,7 +357,8 @@ pub(crate) fn finish<V: Vendor>(
 
 /// What a call needs, and what it would change that is kept from it. `Err` is why that cannot be told, to follow the
 /// tool's name.
-fn finished<V: Vendor>(
+fn finished(
+    vendor: &dyn Hook,
     setup: &Setup,
     frame: &VerifiedFrame,
     payload: &Payload<'_>,
@@ -364,7 +376,7 @@ fn finished<V: Vendor>(
         let needs = needs.into_iter().map(|need| Need { wanted: need.wanted, path: need.path.map(target) });
         return Ok((None, needs.collect()));
     }
-    let folders = folders::<V>(payload, around);
+    let folders = folders(vendor, payload, around);
     if scoped && folders.project.is_none() {
         return Err("cannot be judged by the path rules: the working folder that they are relative to is gone".into());
     }
@@ -380,7 +392,7 @@ fn finished<V: Vendor>(
     if writes {
         let mut places = places(setup, &folders, &taken, around.environment)?;
         if scoped || !decide::admits(frame, &Operation::FileRead) {
-            places.extend(loaded::<V>());
+            places.extend(loaded(vendor));
         }
         let written = needs.iter().filter(|need| need.path.is_some()).zip(&taken);
         tampers = paths::guarded(written.filter(|(need, _)| need.writes()).map(|(_, path)| path), &places);
@@ -420,11 +432,14 @@ fn by_letters(payload: &Payload<'_>, needs: Vec<RawNeed>, rules: bool) -> Result
 
 /// The folders that paths go by: what the environment names as the project, else the process's
 /// own folder, which an agent cannot move, if it is still there.
-fn folders<V: Vendor>(payload: &Payload<'_>, around: &Surroundings<'_>) -> Folders {
+fn folders(vendor: &dyn Hook, payload: &Payload<'_>, around: &Surroundings<'_>) -> Folders {
     let own = || around.folder.clone().or_else(|| std::env::current_dir().ok());
     let absolute = |path: &PathBuf| path.is_absolute();
     let working = payload.cwd.as_ref().map(PathBuf::from).filter(absolute).or_else(own);
-    Folders::new(working.unwrap_or_else(|| "/".into()), V::project(around.environment).filter(absolute).or_else(own))
+    Folders::new(
+        working.unwrap_or_else(|| "/".into()),
+        vendor.project(around.environment).filter(absolute).or_else(own),
+    )
 }
 
 /// The file of this program: by the system's word, and where it has none, without `/proc`, by the name that it was started
@@ -466,9 +481,9 @@ fn places(
 }
 
 /// What the vendor loads by itself, of its own accord.
-fn loaded<V: Vendor>() -> impl Iterator<Item = Protected> {
+fn loaded(vendor: &dyn Hook) -> impl Iterator<Item = Protected> {
     let what = "loaded by itself, with every file that it imports";
-    V::LOADED.iter().map(move |names| Protected { place: Place::Names(names), what, kept: Kept::Loads })
+    vendor.facts().loaded.iter().map(move |names| Protected { place: Place::Names(names), what, kept: Kept::Loads })
 }
 
 #[cfg(test)]
@@ -488,7 +503,7 @@ mod tests {
             let payload = Payload::read(payload.as_bytes()).unwrap();
             let around = Surroundings { environment: &|_| None, folder: None, embedder: None, deadline };
             let mut record = Record::default();
-            let verdict = by_event::<Claude>(&Setup::default(), &frame, event, &payload, &around, &mut record);
+            let verdict = by_event(&Claude, &Setup::default(), &frame, event, &payload, &around, &mut record);
             (verdict, record.decided_by)
         };
         let (past, ahead) = (Some(Instant::now()), Instant::now().checked_add(Duration::from_secs(1 << 20)));
@@ -509,7 +524,7 @@ mod tests {
     #[test]
     fn a_panic_blocks_and_is_no_other_exit_code() {
         // fails with 101 if the profile ever aborts instead of unwinding
-        assert_eq!(answer_or_block::<Claude>(Instant::now(), || panic!("injected")), Exit::Blocked);
-        assert_eq!(answer_or_block::<Codex>(Instant::now(), || panic!("injected")), Exit::Blocked);
+        assert_eq!(answer_or_block(&Claude, Instant::now(), || panic!("injected")), Exit::Blocked);
+        assert_eq!(answer_or_block(&Codex, Instant::now(), || panic!("injected")), Exit::Blocked);
     }
 }

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::Outcome;
 use super::control::{ASK, Code, controls};
 use crate::adapter::run::{Kind, imposed, unavailable};
-use crate::adapter::{Class, Vendor, claude::Claude, codex::Codex};
+use crate::adapter::{Class, Hook, claude::Claude, codex::Codex};
 use crate::decide::Policy;
 use crate::frame::{BARE_OPERATIONS, Operation, mcp};
 
@@ -128,12 +128,12 @@ impl Capabilities {
     /// With this vendor.
     pub fn of(kind: Kind) -> Capabilities {
         match kind {
-            Kind::Claude => Capabilities::with::<Claude>(kind),
-            Kind::Codex => Capabilities::with::<Codex>(kind),
+            Kind::Claude => Capabilities::with(&Claude, kind),
+            Kind::Codex => Capabilities::with(&Codex, kind),
         }
     }
 
-    fn with<V: Vendor>(kind: Kind) -> Capabilities {
+    fn with(vendor: &dyn Hook, kind: Kind) -> Capabilities {
         let command = |(command, why): (&'static str, Option<String>)| Command {
             command,
             honoured: why.is_none(),
@@ -141,22 +141,22 @@ impl Capabilities {
                 .map(|why| Refused { code: Code::UnsupportedControl.word(), reason: format!("{command} {why}") }),
         };
         let tool = |tool: &'static str, why| Named { tool, why };
-        let classes = || V::table().tools.iter().map(|tool| (tool.name, tool.class));
+        let classes = || vendor.facts().table.tools.iter().map(|tool| (tool.name, tool.class));
         Capabilities {
             v: 1,
-            adapter: V::WORD,
+            adapter: vendor.facts().word,
             adapter_class: "hook",
-            product: V::PRODUCT,
-            measured: V::table().release,
-            oldest: V::OLDEST,
-            tiers: tiers::<V>(kind),
+            product: vendor.facts().product,
+            measured: vendor.facts().table.release,
+            oldest: vendor.facts().oldest,
+            tiers: tiers(vendor, kind),
             commands: controls(kind).map(command).collect(),
             decisions: vec![
-                Mode { mode: Policy::Frame.word(), admitted: V::ALLOW },
+                Mode { mode: Policy::Frame.word(), admitted: vendor.facts().allow },
                 Mode { mode: Policy::DenyOnly.word(), admitted: "left to the vendor's own rules" },
                 Mode { mode: ASK, admitted: "waits for a tool.decide, and what is not decided in time is denied" },
             ],
-            operations: operations::<V>(),
+            operations: operations(vendor),
             conversation: classes()
                 .filter_map(
                     |(name, class)| if let Class::Conversation(why) = class { Some(tool(name, why)) } else { None },
@@ -169,29 +169,31 @@ impl Capabilities {
     }
 }
 
-fn tiers<V: Vendor>(kind: Kind) -> Vec<Tier> {
+fn tiers(vendor: &dyn Hook, kind: Kind) -> Vec<Tier> {
     let tier = |promise: &str, holds, how: &str| Tier { promise: promise.into(), holds, how: how.into() };
     let by_hook = format!(
         "a hook at PreToolUse, and a call that ran without its decision makes the turn {}",
         Outcome::Unenforced.word()
     );
-    let holds = if V::UNSEEN.is_empty() { Holds::Yes } else { Holds::Partly };
+    let holds = if vendor.facts().unseen.is_empty() { Holds::Yes } else { Holds::Partly };
     let mut all = vec![tier("decided call by call", holds, &by_hook)];
-    all.extend(V::UNSEEN.iter().map(|(what, why)| {
+    all.extend(vendor.facts().unseen.iter().map(|(what, why)| {
         tier(what, Holds::No, &format!("{why}; seen afterwards, it makes the turn {}", Outcome::Unenforced.word()))
     }));
-    let replaced =
-        format!("{} and MCP tools; any other is refused by name, and the call waits on", V::REPLACED.join(", "));
+    let replaced = format!(
+        "{} and MCP tools; any other is refused by name, and the call waits on",
+        vendor.facts().replaced.join(", ")
+    );
     all.push(tier("replaced input", Holds::Partly, &replaced));
     all.extend(imposed(kind, true, false).iter().map(|(row, how)| tier(row, Holds::Yes, how)));
     all.extend(unavailable(kind).iter().map(|(row, why)| tier(row, Holds::No, why)));
     all
 }
 
-fn operations<V: Vendor>() -> Vec<Row> {
+fn operations(vendor: &dyn Hook) -> Vec<Row> {
     let called = Operation::McpCall { server: String::new(), tool: String::new() };
     let row = |operation: &Operation| {
-        let mut tools = V::table().needing(operation.name());
+        let mut tools = vendor.facts().table.needing(operation.name());
         tools.extend((*operation == called).then_some(mcp::FORM));
         Row { operation: operation.name(), tools }
     };

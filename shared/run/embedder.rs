@@ -14,7 +14,7 @@ use super::audit::same;
 use super::control::{Code, unsupported};
 use super::{Judgement, Stopped};
 use crate::adapter::run::{Kind, Warning};
-use crate::adapter::{Vendor as _, claude::Claude, codex::Codex};
+use crate::adapter::{Hook as _, claude::Claude, codex::Codex};
 use crate::json::{Layout, Writer};
 use crate::protocol::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
 use crate::seal;
@@ -294,8 +294,8 @@ impl Embedder {
         };
         if let Word::Replace(input) = word {
             let refused = match self.kind {
-                Kind::Claude => Claude::replacement(EVENT, input, &call.tool),
-                Kind::Codex => Codex::replacement(EVENT, input, &call.tool),
+                Kind::Claude => Claude.replacement(EVENT, input, &call.tool),
+                Kind::Codex => Codex.replacement(EVENT, input, &call.tool),
             };
             if let Err(why) = refused {
                 return Err((

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Order, PROGRAM};
 use crate::adapter::setup::terms::Terms;
-use crate::adapter::{Registration, Vendor};
+use crate::adapter::{Hook, Registration};
 use crate::decide::Policy;
 use crate::os;
 use crate::os::permissions;
@@ -20,14 +20,14 @@ pub struct Line {
 }
 
 /// The line that an order asks for: the program beside this one, every setting as a flag.
-pub fn line<V: Vendor>(order: &Order) -> Result<Line, Stop> {
+pub fn line(vendor: &dyn Hook, order: &Order) -> Result<Line, Stop> {
     let file = order.frame.as_ref().ok_or_else(|| Stop::usage("say which frame: --frame FILE"))?;
     let file = absolute(file)?;
     let shown = words(&file)?;
     let frame = os::read_bounded(&file, seal::MAX_BYTES)
         .and_then(|bytes| seal::verify(&bytes, None))
         .map_err(|refusal| Stop::document(&shown, &refusal))?;
-    let program = program::<V>()?;
+    let program = program(vendor)?;
     let audit = order.audit.as_deref().map(absolute).transpose()?;
     if let Some(folder) = audit.as_ref().and_then(|audit| audit.parent()).filter(|folder| !folder.is_dir()) {
         let why = format!(
@@ -48,29 +48,29 @@ pub fn line<V: Vendor>(order: &Order) -> Result<Line, Stop> {
 
 /// The hook program beside this one, which has to be of this release: an older one denies every call by a flag that it
 /// does not know.
-pub fn program<V: Vendor>() -> Result<PathBuf, Stop> {
+pub fn program(vendor: &dyn Hook) -> Result<PathBuf, Stop> {
     let own = std::env::current_exe().map_err(|error| Stop::failed(os::words(error)))?;
-    let program = own.with_file_name(V::PROGRAM);
+    let program = own.with_file_name(vendor.facts().program);
     if !program.is_file() {
         return Err(Stop::failed(format!("{}: no such file; it belongs beside mh-setup", program.display())));
     }
-    of_this_release::<V>(&program).map_err(|why| Stop::failed(format!("{why}; nothing was changed")))?;
+    of_this_release(vendor, &program).map_err(|why| Stop::failed(format!("{why}; nothing was changed")))?;
     Ok(program)
 }
 
 /// Whether a hook program and this one are of one release; why not, and what to do.
-pub fn of_this_release<V: Vendor>(program: &Path) -> Result<(), String> {
+pub fn of_this_release(vendor: &dyn Hook, program: &Path) -> Result<(), String> {
     let mut command = std::process::Command::new(program);
     command.arg("--version");
     let shown = program.display();
     let text = said(command).map_err(|why| format!("{shown}: asked for its release: {why}"))?;
-    match text.strip_prefix(V::PROGRAM).map(str::trim) {
+    match text.strip_prefix(vendor.facts().program).map(str::trim) {
         Some(VERSION) => Ok(()),
         Some(other) if Release::find(other).is_some() => Err(format!(
             "{shown}: it is of release {}, and this mh-setup of {VERSION}; install both from one release",
             crate::frame::shown(other)
         )),
-        _ => Err(format!("{shown}: it does not say its release as {} does; install it again", V::PROGRAM)),
+        _ => Err(format!("{shown}: it does not say its release as {} does; install it again", vendor.facts().program)),
     }
 }
 
@@ -104,7 +104,7 @@ impl Line {
     }
 
     /// What has been written, for people: the frame, the pin, the policy.
-    pub fn told<V: Vendor>(&self) -> String {
+    pub fn told(&self, vendor: &dyn Hook) -> String {
         let step = &self.frame.frame().step;
         let pin = match self.terms.pin {
             Some(_) => "pinned to it",
@@ -114,10 +114,10 @@ impl Line {
             Policy::DenyOnly => format!(
                 "deny-only: what the frame does not admit is denied, what it admits is left to {}'s own rules \
                  (--policy frame lets it run unasked)",
-                V::PRODUCT
+                vendor.facts().product
             ),
             Policy::Frame => {
-                format!("frame: what the frame admits runs without {} asking anybody", V::PRODUCT)
+                format!("frame: what the frame admits runs without {} asking anybody", vendor.facts().product)
             }
         };
         let audit = self.terms.audit.as_ref().map(|audit| format!("audit: {audit}\n")).unwrap_or_default();
@@ -132,8 +132,8 @@ impl Line {
 }
 
 /// Refuse a vendor that is older than this; say what could not be checked.
-pub fn new_enough<V: Vendor>(oldest: &str, why: &str) -> Result<String, Stop> {
-    let (word, product) = (V::WORD, V::PRODUCT);
+pub fn new_enough(vendor: &dyn Hook, oldest: &str, why: &str) -> Result<String, Stop> {
+    let (word, product) = (vendor.facts().word, vendor.facts().product);
     match installed(word) {
         Installed::Nowhere => {
             Ok(format!("{product}: not checked, there is no {word} on PATH; it has to be {oldest} or newer: {why}\n"))

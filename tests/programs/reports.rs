@@ -379,8 +379,8 @@ fn r45_nothing_panics_and_what_would_is_caught() {
                 deadline: None,
             };
             let input = Input { bytes, fault: None };
-            judge::<Claude>(&setup, &input, &around);
-            judge::<Codex>(&setup, &input, &around);
+            judge(&Claude, &setup, &input, &around);
+            judge(&Codex, &setup, &input, &around);
         }
     }
 }

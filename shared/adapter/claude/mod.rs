@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::places::folder;
 use super::{
-    Environment, Event, Input, Payload, Place, Protected, RawAsks, RawNeed, Sample, Table, Vendor, Verdict, Wire,
+    Environment, Event, Facts, Hook, Input, Payload, Place, Protected, RawAsks, RawNeed, Sample, Verdict, Wire,
 };
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::mcp;
@@ -23,33 +23,49 @@ pub const FAILS_CLOSED_FROM: &str = "2.1.295";
 /// Claude Code.
 pub struct Claude;
 
-impl Vendor for Claude {
-    const PRODUCT: &'static str = "Claude Code";
-    const WORD: &'static str = "claude";
-    const PROGRAM: &'static str = "mh-hook-claude";
-    const UNDO: &'static str = "remove the mh-hook-claude entries from the settings file they stand in";
-    /// A context above 10,000 characters is replaced by a preview of 2 KB; some room for what the
-    /// vendor puts before it.
-    const TEXT_LIMIT: usize = 9_500;
-    const OLDEST: &'static str = FAILS_CLOSED_FROM;
-    const ALLOW: &'static str = "granted: the vendor asks nobody, and its own deny and ask rules still hold";
-    const REPLACED: &'static [&'static str] =
-        &["Agent", "Bash", "Edit", "Glob", "Grep", "Monitor", "NotebookEdit", "Read", "Skill", "TaskCreate", "Write"];
-    const UNSEEN: &'static [(&'static str, &'static str)] = &[];
-    /// `AGENTS.md` in a folder that has no `CLAUDE.md` (measured).
-    const LOADED: &'static [&'static [&'static str]] =
-        &[&["claude.md"], &["claude.local.md"], &["agents.md"], &[".claude", "rules", "**"]];
+impl Claude {
+    /// What is fixed of it.
+    pub const FACTS: Facts = Facts {
+        product: "Claude Code",
+        word: "claude",
+        program: "mh-hook-claude",
+        undo: "remove the mh-hook-claude entries from the settings file they stand in",
+        // A context above 10,000 characters is replaced by a preview of 2 KB; some room for what the
+        // vendor puts before it.
+        text_limit: 9_500,
+        oldest: FAILS_CLOSED_FROM,
+        allow: "granted: the vendor asks nobody, and its own deny and ask rules still hold",
+        replaced: &[
+            "Agent",
+            "Bash",
+            "Edit",
+            "Glob",
+            "Grep",
+            "Monitor",
+            "NotebookEdit",
+            "Read",
+            "Skill",
+            "TaskCreate",
+            "Write",
+        ],
+        unseen: &[],
+        // `AGENTS.md` in a folder that has no `CLAUDE.md` (measured).
+        loaded: &[&["claude.md"], &["claude.local.md"], &["agents.md"], &[".claude", "rules", "**"]],
+        table: &hook::table::TABLE,
+    };
+}
 
-    fn table() -> &'static Table {
-        &hook::table::TABLE
+impl Hook for Claude {
+    fn facts(&self) -> &'static Facts {
+        &Self::FACTS
     }
 
     /// As JavaScript counts characters.
-    fn measure(text: &str) -> usize {
+    fn measure(&self, text: &str) -> usize {
         text.encode_utf16().count()
     }
 
-    fn event(name: &str) -> Event {
+    fn event(&self, name: &str) -> Event {
         match name {
             "PreToolUse" | "PreSkillShellCommand" => Event::Gate,
             "PermissionRequest" => Event::Approval,
@@ -60,13 +76,13 @@ impl Vendor for Claude {
         }
     }
 
-    fn stranger(payload: &Payload<'_>) -> Option<&'static str> {
+    fn stranger(&self, payload: &Payload<'_>) -> Option<&'static str> {
         super::other_agent(payload).or(payload.keys.are_codexs().then_some("Codex"))
     }
 
     /// The payload carries the server's own name. Releases that lack it leave the rendered name
     /// alone to go by.
-    fn mcp(payload: &Payload<'_>, tool: &str) -> RawAsks {
+    fn mcp(&self, payload: &Payload<'_>, tool: &str) -> RawAsks {
         let Some(server) = &payload.mcp_server else { return super::any_reading(tool, Half::Wide) };
         match tool.strip_prefix(&mcp::join(&mcp::wide(server), "")) {
             Some(rest) if !server.is_empty() && !rest.is_empty() => {
@@ -79,22 +95,22 @@ impl Vendor for Claude {
     }
 
     /// There `allow` lifts ask rules, plan mode and protected files, which PreToolUse's does not.
-    fn grants_approval(_: &str) -> bool {
+    fn grants_approval(&self, _: &str) -> bool {
         false
     }
 
     /// The folder the session was started in. It stays put when the session's own folder moves.
-    fn project(environment: Environment<'_>) -> Option<PathBuf> {
+    fn project(&self, environment: Environment<'_>) -> Option<PathBuf> {
         environment("CLAUDE_PROJECT_DIR").map(PathBuf::from)
     }
 
     /// Measured for these tools. A path in a call has been made absolute by the vendor; what it
     /// makes of one that an embedder wrote is its own affair, so it has to be absolute already.
-    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
+    fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
         if event != "PreToolUse" {
             return Some(format!("takes no replaced input at {event}: neither command would run"));
         }
-        if !tool.starts_with(mcp::PREFIX) && !Self::REPLACED.contains(&tool) {
+        if !tool.starts_with(mcp::PREFIX) && !Self::FACTS.replaced.contains(&tool) {
             return Some("was not seen to run a replaced input, and then its own would run".into());
         }
         let own = !tool.starts_with(mcp::PREFIX);
@@ -104,7 +120,7 @@ impl Vendor for Claude {
     }
 
     /// A file's path arrives absolute, with `..` taken out; that of a search arrives as it was written.
-    fn sample(tool: &str, about: &str, folder: &Path) -> Sample {
+    fn sample(&self, tool: &str, about: &str, folder: &Path) -> Sample {
         let file = || fold(&folder.join(about)).to_string_lossy().into_owned();
         let about = about.to_string();
         match tool {
@@ -123,7 +139,7 @@ impl Vendor for Claude {
         }
     }
 
-    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
+    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {
         hook::answer::answer(event, name, verdict)
     }
 }

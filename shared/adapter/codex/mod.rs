@@ -13,7 +13,7 @@ pub use setup::entry::{
 use std::path::{Path, PathBuf};
 
 use super::places::folder;
-use super::{Environment, Event, Input, Payload, Place, Protected, RawAsks, Sample, Table, Vendor, Verdict, Wire};
+use super::{Environment, Event, Facts, Hook, Input, Payload, Place, Protected, RawAsks, Sample, Verdict, Wire};
 use crate::decide::Half;
 use crate::frame::mcp;
 
@@ -33,37 +33,42 @@ pub const PROJECTS_GATED_FROM: &str = "0.169.0";
 /// Codex.
 pub struct Codex;
 
-impl Vendor for Codex {
-    const PRODUCT: &'static str = "Codex";
-    const WORD: &'static str = "codex";
-    const PROGRAM: &'static str = "mh-hook-codex";
-    const UNDO: &'static str = "remove the mh-hook-codex entries from the config.toml they stand in";
-    /// The vendor counts four bytes for a token; some room for what it puts around the text.
-    const TEXT_LIMIT: usize = CONTEXT_TOKENS as usize * 4 - 4_000;
-    /// Of older ones it was not measured whether they take hooks and trust from the launch line.
-    const OLDEST: &'static str = hook::table::TABLE.release;
-    const ALLOW: &'static str = "not denied: the vendor goes on, and an MCP call is approved where it would ask";
-    const REPLACED: &'static [&'static str] = &["Bash", "apply_patch", "view_image", "update_plan", "spawn_agent"];
-    /// By the kind of the item in the vendor's rollout; what is typed into a terminal is told by its
-    /// source.
-    const UNSEEN: &'static [(&'static str, &'static str)] = &[
-        ("WebSearch", "hosted web search runs at the provider, and is off unless web.read is admitted"),
-        ("ImageGeneration", "hosted image generation runs at the provider"),
-        ("write_stdin", "typing into a terminal fires no hook, and a turn is given no terminal"),
-    ];
+impl Codex {
+    /// What is fixed of it.
+    pub const FACTS: Facts = Facts {
+        product: "Codex",
+        word: "codex",
+        program: "mh-hook-codex",
+        undo: "remove the mh-hook-codex entries from the config.toml they stand in",
+        // The vendor counts four bytes for a token; some room for what it puts around the text.
+        text_limit: CONTEXT_TOKENS as usize * 4 - 4_000,
+        // Of older ones it was not measured whether they take hooks and trust from the launch line.
+        oldest: hook::table::TABLE.release,
+        allow: "not denied: the vendor goes on, and an MCP call is approved where it would ask",
+        replaced: &["Bash", "apply_patch", "view_image", "update_plan", "spawn_agent"],
+        // By the kind of the item in the vendor's rollout; what is typed into a terminal is told by its
+        // source.
+        unseen: &[
+            ("WebSearch", "hosted web search runs at the provider, and is off unless web.read is admitted"),
+            ("ImageGeneration", "hosted image generation runs at the provider"),
+            ("write_stdin", "typing into a terminal fires no hook, and a turn is given no terminal"),
+        ],
+        // It loads `AGENTS.md`, in which nothing is imported.
+        loaded: &[],
+        table: &hook::table::TABLE,
+    };
+}
 
-    /// It loads `AGENTS.md`, in which nothing is imported.
-    const LOADED: &'static [&'static [&'static str]] = &[];
-
-    fn table() -> &'static Table {
-        &hook::table::TABLE
+impl Hook for Codex {
+    fn facts(&self) -> &'static Facts {
+        &Self::FACTS
     }
 
-    fn measure(text: &str) -> usize {
+    fn measure(&self, text: &str) -> usize {
         text.len()
     }
 
-    fn event(name: &str) -> Event {
+    fn event(&self, name: &str) -> Event {
         match name {
             "PreToolUse" => Event::Gate,
             "PermissionRequest" => Event::Approval,
@@ -76,31 +81,31 @@ impl Vendor for Codex {
         }
     }
 
-    fn stranger(payload: &Payload<'_>) -> Option<&'static str> {
+    fn stranger(&self, payload: &Payload<'_>) -> Option<&'static str> {
         super::other_agent(payload).or(payload.keys.are_claude_codes().then_some("Claude Code"))
     }
 
     /// Nothing but the rendered name is given. Of servers that render alike the vendor adds a hash
     /// to the name, which no name in a frame renders to: denied.
-    fn mcp(_: &Payload<'_>, tool: &str) -> RawAsks {
+    fn mcp(&self, _: &Payload<'_>, tool: &str) -> RawAsks {
         super::any_reading(tool, Half::Narrow)
     }
 
     /// `codex exec` has no other way to run an MCP tool that wants an approval. For a shell it
     /// would grant an escalation out of the sandbox that the payload does not show.
-    fn grants_approval(tool: &str) -> bool {
+    fn grants_approval(&self, tool: &str) -> bool {
         tool.starts_with(mcp::PREFIX)
     }
 
     /// None is named; the hook's own working folder is the session's. The payload's is the call's,
     /// and the agent's to choose.
-    fn project(_: Environment<'_>) -> Option<PathBuf> {
+    fn project(&self, _: Environment<'_>) -> Option<PathBuf> {
         None
     }
 
     /// Measured for these tools. Of a shell and of a patch only `command` is replaced, whatever
     /// else is given.
-    fn refuses_replace(event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
+    fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
         if event != "PreToolUse" {
             return Some(format!("takes no replaced input at {event}"));
         }
@@ -111,13 +116,13 @@ impl Vendor for Codex {
             "Bash" | "apply_patch" if input.count() != 1 => {
                 Some("takes nothing but `command` from a replaced input, and there is more in it".into())
             }
-            tool if tool.starts_with(mcp::PREFIX) || Self::REPLACED.contains(&tool) => None,
+            tool if tool.starts_with(mcp::PREFIX) || Self::FACTS.replaced.contains(&tool) => None,
             _ => Some("was not seen to run a replaced input, and then its own would run".into()),
         }
     }
 
     /// A patch updates the file, unless what it does is said by the header itself: `Add File: a.rs`.
-    fn sample(tool: &str, about: &str, _: &Path) -> Sample {
+    fn sample(&self, tool: &str, about: &str, _: &Path) -> Sample {
         let about = about.to_string();
         match tool {
             "apply_patch" => {
@@ -133,7 +138,7 @@ impl Vendor for Codex {
         }
     }
 
-    fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
+    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {
         hook::answer::answer(event, name, verdict)
     }
 }

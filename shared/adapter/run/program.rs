@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::{Kind, left_out};
-use crate::adapter::{Vendor as _, claude::Claude, codex::Codex};
+use crate::adapter::{claude::Claude, codex::Codex};
 use crate::os::words;
 
 /// How long a program may take to say its version.
@@ -40,16 +40,16 @@ impl Kind {
     /// The oldest release whose hooks can be made to fail closed.
     pub fn oldest(self) -> Option<Version> {
         Version::in_text(match self {
-            Kind::Claude => Claude::OLDEST,
-            Kind::Codex => Codex::OLDEST,
+            Kind::Claude => Claude::FACTS.oldest,
+            Kind::Codex => Codex::FACTS.oldest,
         })
     }
 
     /// The release that the tables were measured on.
     pub fn measured(self) -> Option<Version> {
         Version::in_text(match self {
-            Kind::Claude => Claude::table().release,
-            Kind::Codex => Codex::table().release,
+            Kind::Claude => Claude::FACTS.table.release,
+            Kind::Codex => Codex::FACTS.table.release,
         })
     }
 }

@@ -17,7 +17,7 @@ use self::report::Transcript;
 
 use crate::adapter::codex::run::rollout::{self, Rollout};
 use crate::adapter::run::{Event, Kind, Order, Version};
-use crate::adapter::{self, Vendor, claude::Claude, codex::Codex};
+use crate::adapter::{self, claude::Claude, codex::Codex};
 use crate::os::{self, End, Line, PrivateRoom, Stop, complain, words};
 use crate::protocol::MAX_LINE;
 use crate::run::{
@@ -272,8 +272,8 @@ fn shadowed(options: &Options, why: String) -> Stop {
 /// The hook program that lies beside this one.
 fn hook(kind: Kind) -> Result<String, Stop> {
     let name = match kind {
-        Kind::Claude => Claude::PROGRAM,
-        Kind::Codex => Codex::PROGRAM,
+        Kind::Claude => Claude::FACTS.program,
+        Kind::Codex => Codex::FACTS.program,
     };
     let own = std::env::current_exe().map_err(|error| Stop::failed(words(error)))?;
     let hook = own.with_file_name(name);

@@ -4,12 +4,11 @@ pub mod shots;
 
 use std::path::{Path, PathBuf};
 
-use crate::adapter::claude::Claude;
 use crate::adapter::claude::setup::doctor as claude;
 use crate::adapter::codex::setup::doctor as codex;
 use crate::adapter::setup::report::{DENIED, Report, State};
 use crate::adapter::setup::terms::Terms;
-use crate::adapter::{Environment, Registration, Vendor};
+use crate::adapter::{Environment, Hook, Registration};
 use crate::hook::Setup;
 use crate::os;
 use crate::os::permissions;
@@ -66,7 +65,7 @@ pub fn in_the_way(vendor: &str, project: &Path) -> Vec<String> {
     let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.into());
     let etc = PathBuf::from("/etc");
     let report = match vendor {
-        Claude::WORD => claude::examine(etc, &project, None, Depth::Read),
+        "claude" => claude::examine(etc, &project, None, Depth::Read),
         _ => match codex::examine(etc, &project, Depth::Read) {
             Ok(report) => report,
             Err(stop) => return vec![stop.why],
@@ -90,7 +89,8 @@ fn json(reports: &[Report], one: bool) -> String {
 
 /// What stands and falls with the line itself: its program, frame and audit, and the release. `environment` is what the
 /// hook is given.
-pub fn line_in_order<V: Vendor>(
+pub fn line_in_order(
+    vendor: &dyn Hook,
     report: &mut Report,
     line: &Registration,
     terms: &Terms,
@@ -98,7 +98,7 @@ pub fn line_in_order<V: Vendor>(
     environment: Environment<'_>,
 ) {
     report.line = Some(line.shell_words());
-    program::<V>(report, line);
+    program(vendor, report, line);
     frame(report, terms);
     let told = Setup::take(line.arguments.iter().map(Into::into), environment);
     report.why.extend(told.mistake.map(|mistake| format!("{mistake}; {DENIED} when started from here")));
@@ -128,31 +128,35 @@ pub fn line_in_order<V: Vendor>(
         report.why.push(format!("{}: no such folder for the audit, so {DENIED}; make it", folder.display()));
     }
     if depth == Depth::Fired {
-        release::<V>(report, oldest);
+        release(vendor, report, oldest);
     }
 }
 
-fn program<V: Vendor>(report: &mut Report, line: &Registration) {
+fn program(vendor: &dyn Hook, report: &mut Report, line: &Registration) {
     let program = Path::new(&line.program);
     let shown = program.display();
     if rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_err() {
-        report.why.push(format!("{shown}: registered, not startable, so {DENIED}; install it again, or {}", V::UNDO));
-    } else if own_program::<V>(line)
-        && let Err(why) = of_this_release::<V>(program)
+        report.why.push(format!(
+            "{shown}: registered, not startable, so {DENIED}; install it again, or {}",
+            vendor.facts().undo
+        ));
+    } else if own_program(vendor, line)
+        && let Err(why) = of_this_release(vendor, program)
     {
         report.why.push(format!("{why}, so what it has to answer is not known"));
     }
 }
 
 /// An entry of ours besides the one that was looked at first: both judge every call.
-pub fn beside<V: Vendor>(report: &mut Report, file: &Path, line: &Registration, terms: &Terms) {
+pub fn beside(vendor: &dyn Hook, report: &mut Report, file: &Path, line: &Registration, terms: &Terms) {
     let file = file.display();
     let more = match looked_at(terms) {
         Ok(frame) => format!("its frame is {frame}"),
         Err(why) => {
-            report
-                .why
-                .push(format!("{file}: the entry there as well: {why}, so {DENIED}; say mh-setup {} again", V::WORD));
+            report.why.push(format!(
+                "{file}: the entry there as well: {why}, so {DENIED}; say mh-setup {} again",
+                vendor.facts().word
+            ));
             return;
         }
     };
@@ -167,9 +171,9 @@ pub fn beside<V: Vendor>(report: &mut Report, file: &Path, line: &Registration, 
 }
 
 /// Whether a line starts the program that lies beside this one: what another does is not known.
-pub fn own_program<V: Vendor>(line: &Registration) -> bool {
+pub fn own_program(vendor: &dyn Hook, line: &Registration) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let own = std::env::current_exe().ok().map(|own| own.with_file_name(V::PROGRAM));
+    let own = std::env::current_exe().ok().map(|own| own.with_file_name(vendor.facts().program));
     let named = Path::new(&line.program);
     // one that is gone altogether is not another's
     own.is_some_and(|own| own == named || (real(&own).is_some() && real(&own) == real(named)))
@@ -206,17 +210,17 @@ fn looked_at(terms: &Terms) -> Result<String, String> {
     ))
 }
 
-pub(crate) fn release<V: Vendor>(report: &mut Report, oldest: &str) {
-    report.release = match installed(V::WORD) {
+pub(crate) fn release(vendor: &dyn Hook, report: &mut Report, oldest: &str) {
+    report.release = match installed(vendor.facts().word) {
         Installed::Nowhere => {
             if report.line.is_some() {
                 report.why.push(format!(
                     "there is no {} on PATH, so whether {} holds by this entry is not known; put it there",
-                    V::WORD,
-                    V::PRODUCT
+                    vendor.facts().word,
+                    vendor.facts().product
                 ));
             }
-            format!("not checked, there is no {} on PATH; it has to be {oldest} or newer", V::WORD)
+            format!("not checked, there is no {} on PATH; it has to be {oldest} or newer", vendor.facts().word)
         }
         Installed::Silent(program, why) => {
             if report.line.is_some() {
@@ -232,10 +236,10 @@ pub(crate) fn release<V: Vendor>(report: &mut Report, oldest: &str) {
                 report.why.push(format!(
                     "{}: {} {release} is older than {oldest}; update it",
                     program.display(),
-                    V::PRODUCT
+                    vendor.facts().product
                 ));
             }
-            format!("{} {release} ({})", V::PRODUCT, program.display())
+            format!("{} {release} ({})", vendor.facts().product, program.display())
         }
     };
 }

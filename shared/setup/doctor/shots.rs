@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::adapter::setup::probe::{Shot, Stream, fire};
 use crate::adapter::setup::report::Fired;
-use crate::adapter::{DOCTOR_CALL, Environment, Registration, Vendor, Verdict};
+use crate::adapter::{DOCTOR_CALL, Environment, Hook, Registration, Verdict};
 use crate::hook::{Judged, Setup, Surroundings, judge};
 use crate::os::Input;
 
@@ -40,10 +40,10 @@ pub type Fire = (Fired, Option<String>);
 
 impl Range<'_> {
     /// Fire. What went wrong, to follow `fired: `.
-    pub fn fire<V: Vendor>(&self, line: &Registration) -> Result<Fire, String> {
+    pub fn fire(&self, vendor: &dyn Hook, line: &Registration) -> Result<Fire, String> {
         let judged = |(tool, input): &(&str, Value)| {
             let payload = (self.payload)(tool, input).to_string();
-            let judged = self.judge::<V>(line, payload.as_bytes());
+            let judged = self.judge(vendor, line, payload.as_bytes());
             (tool.to_string(), payload, judged)
         };
         let all: Vec<_> = self.calls.iter().map(judged).collect();
@@ -53,7 +53,7 @@ impl Range<'_> {
         let passed = passed.ok_or("no call is known that this frame lets pass")?;
         let mut beside = None;
         for (tool, payload, judged) in [denied, passed] {
-            beside = self.shoot::<V>(tool, payload, judged)?.or(beside);
+            beside = self.shoot(vendor, tool, payload, judged)?.or(beside);
         }
         let line_ms = middle(|| self.timed((self.line)()))?;
         let program = || {
@@ -66,7 +66,7 @@ impl Range<'_> {
     }
 
     /// What the hook has to answer: the very function that it calls.
-    fn judge<V: Vendor>(&self, line: &Registration, payload: &[u8]) -> Judged {
+    fn judge(&self, vendor: &dyn Hook, line: &Registration, payload: &[u8]) -> Judged {
         let environment = |name: &str| match name {
             "CLAUDE_PROJECT_DIR" => Some(OsString::from(self.project)),
             _ if name.starts_with("MH_") => None,
@@ -75,12 +75,17 @@ impl Range<'_> {
         let setup = Setup::take(line.arguments.iter().map(OsString::from), &environment);
         let input = Input { bytes: payload.to_vec(), fault: None };
         let folder = Some(PathBuf::from(self.folder));
-        judge::<V>(&setup, &input, &Surroundings { environment: &environment, folder, embedder: None, deadline: None })
+        judge(
+            vendor,
+            &setup,
+            &input,
+            &Surroundings { environment: &environment, folder, embedder: None, deadline: None },
+        )
     }
 
     /// One call. What stands beside the answer on standard output, where that takes nothing from it.
-    fn shoot<V: Vendor>(&self, tool: &str, payload: &str, wanted: &Judged) -> Result<Option<String>, String> {
-        let wire = wanted.wire::<V>();
+    fn shoot(&self, vendor: &dyn Hook, tool: &str, payload: &str, wanted: &Judged) -> Result<Option<String>, String> {
+        let wire = wanted.wire(vendor);
         let shot = fire((self.line)(), payload.as_bytes(), self.stream)?;
         let code = if wire.block { 2 } else { 0 };
         if shot.code == Some(code) && (!wire.block || shot.stderr.contains(wire.stderr.trim())) {

@@ -29,4 +29,4 @@ fn member(input: &Json, name: &str) -> Vec<String> {
     input.get(name).and_then(Json::text).map(String::from).into_iter().collect()
 }
 
-fuzz_target!(|bytes: &[u8]| hold::<Claude>(bytes, &FACTS));
+fuzz_target!(|bytes: &[u8]| hold(&Claude, bytes, &FACTS));

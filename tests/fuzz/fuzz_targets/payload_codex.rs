@@ -26,4 +26,4 @@ fn patched(tool: &str, input: &Json) -> Vec<String> {
     patch.lines().filter_map(|line| words.iter().find_map(|word| line.strip_prefix(word))).map(String::from).collect()
 }
 
-fuzz_target!(|bytes: &[u8]| hold::<Codex>(bytes, &FACTS));
+fuzz_target!(|bytes: &[u8]| hold(&Codex, bytes, &FACTS));

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
+use metaharness::adapter::advice;
 use metaharness::frame::{
     BARE_OPERATIONS, Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow, doubts,
 };
 use metaharness::seal::{Minted, mint, seal, verify};
-use metaharness::adapter::advice;
 use metaharness_fuzz::frame::canonical;
 use metaharness_fuzz::json::Json;
 

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use metaharness::adapter::Registration;
 use metaharness::adapter::claude::setup as claude;
 use metaharness::adapter::codex::setup as codex;
 use metaharness::adapter::setup::tree;
-use metaharness::adapter::Registration;
 
 const FILE: &str = "/home/u/.codex/config.toml";
 

@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use metaharness::adapter::{Hook, Verdict, Wire};
 use metaharness::decide::Policy;
 use metaharness::hook::{Decider, Embedder, Setup, Surroundings, judge};
-use metaharness::os::{Input};
-use metaharness::adapter::{Vendor, Verdict, Wire};
+use metaharness::os::Input;
 use serde_json::Value;
 
 use crate::json::Json;
@@ -64,7 +64,7 @@ impl Setups {
 }
 
 /// Hold one payload to all that is said at the top.
-pub fn hold<V: Vendor>(bytes: &[u8], facts: &Facts) {
+pub fn hold(vendor: &dyn Hook, bytes: &[u8], facts: &Facts) {
     thread_local!(static SETUPS: Setups = Setups::new());
     SETUPS.with(|setups| {
         let other = Json::read(bytes).filter(|payload| payload.members().is_some() && !payload.repeats());
@@ -83,11 +83,11 @@ pub fn hold<V: Vendor>(bytes: &[u8], facts: &Facts) {
             let embedder = Some(Embedder { ask: &asked, left: &left });
             let around =
                 Surroundings { environment: &environment, folder: Some(PROJECT.into()), embedder, deadline: None };
-            let judged = judge::<V>(setup, &input, &around);
+            let judged = judge(vendor, setup, &input, &around);
             let mut record = judged.record.line();
             assert_eq!(record.pop(), Some('\n'));
             assert!(!record.contains(['\n', '\r']), "{record}");
-            let wire = judged.wire::<V>();
+            let wire = judged.wire(vendor);
             assert_eq!(wire.block, wire.block && matches!(judged.verdict, Verdict::Deny(_)));
             let seen = Seen { facts, event, payload: readable, words: ask.is_some() };
             if setup.frame.is_some() || setup.require_frame {

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::adapter::Registration;
 use crate::adapter::claude::setup::{
     Found, Layer, Layers, Role, SHELL_REMEDY, found, misspelled, on, others, shell_obeys, user_folder, vendors_faults,
 };
@@ -14,7 +15,6 @@ use crate::adapter::setup::probe::Stream;
 use crate::adapter::setup::report::{Loss, Other, Report, Seen, State};
 use crate::adapter::setup::terms::{Terms, names};
 use crate::adapter::setup::tree::Node;
-use crate::adapter::{Registration, Vendor as _};
 use crate::os::git;
 use crate::os::obeyed::obeyed;
 use crate::os::release::{Installed, installed};
@@ -38,20 +38,20 @@ struct Entry {
 pub(crate) fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>, depth: Depth) -> Report {
     let user = user_folder(&own);
     let layers = Layers { etc, user, project: project.into(), flag }.read();
-    let mut report = Report::new(Claude::WORD, UNSEEN.into());
+    let mut report = Report::new(Claude::FACTS.word, UNSEEN.into());
     report.layers = layers.iter().map(seen).collect();
     let all = entries(&layers, &mut report);
     let Some((entry, others)) = all.split_last() else {
         if report.state == State::Absent {
             hint(project, &mut report);
         }
-        release::<Claude>(&mut report, FAILS_CLOSED_FROM);
+        release(&Claude, &mut report, FAILS_CLOSED_FROM);
         return report;
     };
     let role = layers[entry.at].role;
-    line_in_order::<Claude>(&mut report, &entry.line, &entry.terms, (FAILS_CLOSED_FROM, depth), &own);
+    line_in_order(&Claude, &mut report, &entry.line, &entry.terms, (FAILS_CLOSED_FROM, depth), &own);
     for other in others.iter().filter(|other| other.line != entry.line) {
-        beside::<Claude>(&mut report, &layers[other.at].file, &other.line, &other.terms);
+        beside(&Claude, &mut report, &layers[other.at].file, &other.line, &other.terms);
     }
     report.losses.extend(losses(&layers, role, entry.form));
     for layer in layers.iter().filter(|layer| layer.role == Role::Managed) {
@@ -73,7 +73,7 @@ pub(crate) fn examine(etc: PathBuf, project: &Path, flag: Option<PathBuf>, depth
     if matches!(role, Role::Project) {
         worktrees(project, &layers[entry.at].file, &mut report);
     }
-    if !own_program::<Claude>(&entry.line) {
+    if !own_program(&Claude, &entry.line) {
         report.state = State::Altered;
         report.why.push(format!(
             "{}: not the program beside this mh-setup, so it was not fired; use the mh-setup beside it",
@@ -123,7 +123,7 @@ fn entries(layers: &[Layer], report: &mut Report) -> Vec<Entry> {
     for (at, layer) in layers.iter().enumerate() {
         let file = layer.file.display();
         if let (Some(why), Some(Ok(text))) = (&layer.broken, &layer.text)
-            && names(text, Claude::PROGRAM)
+            && names(text, Claude::FACTS.program)
         {
             report.state = State::NotLive;
             report
@@ -219,7 +219,7 @@ fn losses(layers: &[Layer], guard: Role, form: Form) -> Vec<Loss> {
 /// What the vendor's own doctor says of the settings, where the vendor is at hand: it knows all of
 /// the keys for whose value a file is passed over.
 fn vendors_word(guard: &Layer, project: &Path, report: &mut Report) {
-    let Installed::At(program, _) = installed(Claude::WORD) else { return };
+    let Installed::At(program, _) = installed(Claude::FACTS.word) else { return };
     match vendors_faults(&program, project) {
         Err(why) => report
             .notes
@@ -242,7 +242,7 @@ fn vendors_word(guard: &Layer, project: &Path, report: &mut Report) {
 fn hint(project: &Path, report: &mut Report) {
     let above = project.ancestors().skip(1).map(|folder| folder.join(".claude/settings.json"));
     let home = user_folder(&own).map(|folder| folder.join("settings.json"));
-    let ours = |file: &PathBuf| names(&std::fs::read_to_string(file).unwrap_or_default(), Claude::PROGRAM);
+    let ours = |file: &PathBuf| names(&std::fs::read_to_string(file).unwrap_or_default(), Claude::FACTS.program);
     for file in above.filter(|file| Some(file) != home.as_ref()).filter(&ours) {
         report.why.push(format!(
             "{}: an entry of ours, which the vendor does not read when it is started here; start it there",
@@ -266,7 +266,7 @@ fn worktrees(project: &Path, file: &Path, report: &mut Report) {
     for worktree in git::worktrees(project) {
         let own = worktree.join(".claude/settings.json");
         let text = std::fs::read_to_string(own).unwrap_or_default();
-        if !names(&text, Claude::PROGRAM) {
+        if !names(&text, Claude::FACTS.program) {
             report.notes.push(format!(
                 "{}: a linked worktree, in which {} is not read; say mh-setup claude --project there as well",
                 worktree.display(),
@@ -333,5 +333,5 @@ fn fire(entry: &Entry, layers: &[Layer], project: &Path) -> Result<Fire, String>
     let environment = &own;
     let range =
         Range { line: &line, stream: Stream::Sockets, payload: &payload, quiet, calls, project, folder, environment };
-    range.fire::<Claude>(&entry.line)
+    range.fire(&Claude, &entry.line)
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::adapter::Vendor as _;
 use crate::adapter::claude::setup::{
     Found, blank, found, only_entries_differ, taken_out, unreadable, user_folder, vendors_faults, with_entries,
 };
@@ -19,7 +18,7 @@ const WHY_THIS_RELEASE: &str = "older ones let a call run when its hook fails";
 
 pub(crate) fn work(order: &Order) -> Result<(String, End), Stop> {
     if order.print || order.managed {
-        let line = line::<Claude>(order)?;
+        let line = line(&Claude, order)?;
         line.safe(false)?;
         let form = if order.shell { Form::Shell } else { Form::Exec };
         let text = if order.managed { managed(&line.registration) } else { settings(&line.registration, form) };
@@ -52,9 +51,9 @@ fn file(order: &Order) -> Result<PathBuf, Stop> {
 }
 
 fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
-    let line = line::<Claude>(order)?;
+    let line = line(&Claude, order)?;
     line.safe(true)?;
-    let release = new_enough::<Claude>(FAILS_CLOSED_FROM, WHY_THIS_RELEASE)?;
+    let release = new_enough(&Claude, FAILS_CLOSED_FROM, WHY_THIS_RELEASE)?;
     if let Some(folder) = file.parent() {
         fs_err::create_dir_all(folder).map_err(|error| Stop::failed(error.to_string()))?;
     }
@@ -77,18 +76,19 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
         }
     };
     let folder = order.project.clone().unwrap_or_else(|| PathBuf::from("."));
-    tell_in_the_way(in_the_way(Claude::WORD, &folder));
+    tell_in_the_way(in_the_way(Claude::FACTS.word, &folder));
     let place = match &order.project {
         Some(project) => format!(" --project {}", project.display()),
         None => String::new(),
     };
     let next = format!("is it on? mh-setup doctor claude{place}\n");
-    Ok((format!("{}: {done}\n{}{release}{next}", file.display(), line.told::<Claude>()), End::Good))
+    Ok((format!("{}: {done}\n{}{release}{next}", file.display(), line.told(&Claude)), End::Good))
 }
 
 fn remove(file: &Path) -> Result<(String, End), Stop> {
     let shown = file.display();
-    let none = || Ok((format!("{shown}: no entry of {} there, nothing was changed\n", Claude::PROGRAM), End::Good));
+    let none =
+        || Ok((format!("{shown}: no entry of {} there, nothing was changed\n", Claude::FACTS.program), End::Good));
     if current(file)?.is_none() {
         return none();
     }
@@ -123,7 +123,7 @@ fn readable(file: &Path, text: Option<&str>) -> Result<(), Stop> {
 
 /// Refuse as well what the vendor itself says it would pass over, where it is at hand.
 fn by_the_vendor(file: &Path) -> Result<(), Stop> {
-    let Installed::At(program, _) = installed(Claude::WORD) else { return Ok(()) };
+    let Installed::At(program, _) = installed(Claude::FACTS.word) else { return Ok(()) };
     let folder = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     let faults = match vendors_faults(&program, folder) {
         Ok(faults) => faults,

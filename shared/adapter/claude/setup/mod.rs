@@ -14,14 +14,13 @@ pub use layers::{Layer, Layers, Role, machine, text_of, user_folder};
 pub use splice::{blank, only_entries_differ, taken_out, with_entries};
 
 use crate::adapter::Registration;
-use crate::adapter::Vendor as _;
 use crate::adapter::claude::{Claude, EVENTS, Form, SHELL_END, group};
 use crate::adapter::setup::terms::{Terms, names, unquoted};
 use crate::adapter::setup::tree::{self, Node};
 
 /// Whether this hook entry runs our hook program, however it is spelled.
 fn is_ours(entry: &Node) -> bool {
-    let runs = |node: Option<&Node>| node.and_then(Node::text).is_some_and(|text| names(text, Claude::PROGRAM));
+    let runs = |node: Option<&Node>| node.and_then(Node::text).is_some_and(|text| names(text, Claude::FACTS.program));
     runs(entry.get("command")) || entry.get("args").is_some_and(|args| args.items().iter().any(|word| runs(Some(word))))
 }
 

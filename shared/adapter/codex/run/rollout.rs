@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::adapter::codex::Codex;
 use crate::adapter::run::Event;
 use crate::adapter::run::record::{figures, list, owned, text};
-use crate::adapter::{Vendor as _, codex::Codex};
 use crate::os::open_regular;
 use crate::os::{LINES, MOST, too_long};
 
@@ -244,7 +244,7 @@ fn item(record: &Value, into: &mut Rollout) {
     }
     let call = (id.to_string(), kind.to_string());
     match kind {
-        _ if Codex::UNSEEN.iter().any(|(unseen, _)| *unseen == kind) => into.unseen.push(call),
+        _ if Codex::FACTS.unseen.iter().any(|(unseen, _)| *unseen == kind) => into.unseen.push(call),
         "CommandExecution" if word("/payload/item/source").contains("interaction") => into.unseen.push(call),
         // a patch or a call that was refused is told too
         _ if matches!(word("/payload/item/status"), "declined" | "blocked") => {}

@@ -13,7 +13,7 @@ use crate::adapter::setup::probe::{Kind, Stream, zsh_start_up};
 use crate::adapter::setup::report::{Other, Report, Seen, State};
 use crate::adapter::setup::terms::{Terms, names};
 use crate::adapter::setup::tree::Node;
-use crate::adapter::{Registration, Vendor as _, codex_lacks};
+use crate::adapter::{Registration, codex_lacks};
 use crate::os;
 use crate::os::Stop;
 use crate::os::permissions;
@@ -51,12 +51,12 @@ pub(crate) fn examine(etc: PathBuf, project: &Path, depth: Depth) -> Result<Repo
     let places = Layers { etc, home, project: project.into() };
     let layers = places.read();
     let user = layers.iter().find(|layer| layer.role == Role::User).and_then(|layer| layer.root.as_ref());
-    let gated = match installed(Codex::WORD) {
+    let gated = match installed(Codex::FACTS.word) {
         Installed::At(_, release) => Release::find(PROJECTS_GATED_FROM).is_none_or(|from| release >= from),
         _ => true,
     };
     let trusted = |layer: &Layer| !gated || places.trusted(user, &layer.file);
-    let mut report = Report::new(Codex::WORD, UNSEEN.into());
+    let mut report = Report::new(Codex::FACTS.word, UNSEEN.into());
     report.layers = layers.iter().map(seen).collect();
     let around = Around::of(&places.home, project, &own);
     let given = |name: &str| around.variable(name, &own);
@@ -65,13 +65,13 @@ pub(crate) fn examine(etc: PathBuf, project: &Path, depth: Depth) -> Result<Repo
         if report.state == State::Absent {
             report.why.push("nothing of ours in any file that is read here; say mh-setup codex --frame FILE".into());
         }
-        release::<Codex>(&mut report, TRUSTS_FROM);
+        release(&Codex, &mut report, TRUSTS_FROM);
         return Ok(report);
     };
     let whole = &entry.whole;
-    line_in_order::<Codex>(&mut report, &whole.line, &whole.terms, (TRUSTS_FROM, depth), &given);
+    line_in_order(&Codex, &mut report, &whole.line, &whole.terms, (TRUSTS_FROM, depth), &given);
     for other in others.iter().filter(|other| other.whole.line != whole.line) {
-        beside::<Codex>(&mut report, &layers[other.at].file, &other.whole.line, &other.whole.terms);
+        beside(&Codex, &mut report, &layers[other.at].file, &other.whole.line, &other.whole.terms);
     }
     losses(&layers, layers[entry.at].role, &trusted, &mut report);
     environment(&around, whole, &places.home, &mut report);
@@ -80,7 +80,7 @@ pub(crate) fn examine(etc: PathBuf, project: &Path, depth: Depth) -> Result<Repo
         format!("{file}: an entry as an older mh-setup wrote it: {why}; say mh-setup codex again")
     }));
     report.notes.extend(lacks(&whole.terms));
-    if !own_program::<Codex>(&whole.line) {
+    if !own_program(&Codex, &whole.line) {
         report.state = State::Altered;
         report.why.push(format!(
             "{}: not the program beside this mh-setup, so it was not fired; use the mh-setup beside it",
@@ -167,7 +167,7 @@ fn entries(layers: &[Layer], report: &mut Report) -> Vec<Entry> {
         let file = layer.file.display();
         if let Some(why) = &layer.broken {
             let text = std::fs::read_to_string(&layer.file).unwrap_or_default();
-            if names(&text, Codex::PROGRAM) {
+            if names(&text, Codex::FACTS.program) {
                 report.state = State::NotLive;
                 report.why.push(format!("{file}: it does not load: {why}"));
             }
@@ -334,5 +334,5 @@ fn fire(whole: &Whole, around: &Around, project: &Path) -> Result<Fire, String> 
     let environment = &environment;
     let range =
         Range { line: &line, stream: Stream::Pipes, payload: &payload, quiet, calls, project, folder, environment };
-    range.fire::<Codex>(&whole.line)
+    range.fire(&Codex, &whole.line)
 }

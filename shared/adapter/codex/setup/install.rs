@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::adapter::codex::setup::{Found, found, home, only_entries_differ, parse, taken_out, with_entries};
 use crate::adapter::codex::{Codex, TRUSTS_FROM, config, managed};
-use crate::adapter::{Vendor as _, codex_lacks};
+use crate::adapter::codex_lacks;
 use crate::os::lock::lock;
 use crate::os::{End, Stop, complain};
 use crate::setup::doctor::in_the_way;
@@ -27,7 +27,7 @@ pub(crate) fn work(order: &Order) -> Result<(String, End), Stop> {
     let home = home.ok_or_else(|| Stop::failed("neither CODEX_HOME nor HOME is set"))?;
     let file = home.join("config.toml");
     if order.print || order.managed {
-        let line = line::<Codex>(order)?;
+        let line = line(&Codex, order)?;
         line.safe(false)?;
         if order.managed {
             complain(PROGRAM, "for /etc/codex/requirements.toml, written by root; every other hook is shut out");
@@ -39,12 +39,12 @@ pub(crate) fn work(order: &Order) -> Result<(String, End), Stop> {
 }
 
 fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
-    let line = line::<Codex>(order)?;
+    let line = line(&Codex, order)?;
     line.safe(true)?;
     if let Some(why) = codex_lacks(&line.frame) {
         complain(PROGRAM, &format!("{}: {why}", line.terms.frame));
     }
-    let release = new_enough::<Codex>(TRUSTS_FROM, WHY_THIS_RELEASE)?;
+    let release = new_enough(&Codex, TRUSTS_FROM, WHY_THIS_RELEASE)?;
     if let Some(folder) = file.parent() {
         fs_err::create_dir_all(folder).map_err(|error| Stop::failed(error.to_string()))?;
     }
@@ -64,8 +64,8 @@ fn write(order: &Order, file: &Path) -> Result<(String, End), Stop> {
             "entries and their trust written"
         }
     };
-    tell_in_the_way(in_the_way(Codex::WORD, Path::new(".")));
-    let told = line.told::<Codex>();
+    tell_in_the_way(in_the_way(Codex::FACTS.word, Path::new(".")));
+    let told = line.told(&Codex);
     Ok((format!("{}: {done}\n{told}{release}{UNDONE}is it on? mh-setup doctor codex\n", file.display()), End::Good))
 }
 
@@ -79,7 +79,8 @@ limits: the configuration of a project that you trust can undo features.hooks = 
 
 fn remove(file: &Path) -> Result<(String, End), Stop> {
     let shown = file.display();
-    let none = || Ok((format!("{shown}: no entry of {} there, nothing was changed\n", Codex::PROGRAM), End::Good));
+    let none =
+        || Ok((format!("{shown}: no entry of {} there, nothing was changed\n", Codex::FACTS.program), End::Good));
     if current(file)?.is_none() {
         return none();
     }

@@ -15,14 +15,14 @@ pub use layers::{Layer, Layers, Role, features_lost, home, machine};
 pub use read::{Config, parse};
 pub use splice::{only_entries_differ, taken_out, with_entries};
 
+use crate::adapter::Registration;
 use crate::adapter::codex::{Codex, EVENTS, command, group, parts, trust_key, trusted_hash};
 use crate::adapter::setup::terms::{Terms, names, unquoted};
 use crate::adapter::setup::tree::{Member, Node};
-use crate::adapter::{Registration, Vendor as _};
 
 /// Whether this hook entry runs our hook program, however it is spelled.
 fn is_ours(entry: &Node) -> bool {
-    entry.get("command").and_then(Node::text).is_some_and(|text| names(text, Codex::PROGRAM))
+    entry.get("command").and_then(Node::text).is_some_and(|text| names(text, Codex::FACTS.program))
 }
 
 fn entries(group: &Node) -> &[Node] {
