@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use metaharness::adapter::run::{Kind, Warning};
+use metaharness::adapter;
+use metaharness::adapter::claude::Claude;
+use metaharness::adapter::run::Warning;
 use metaharness::protocol;
 use metaharness::run::{Code, Embedder, OnEof, controls};
 use run_common::Room;
@@ -346,7 +348,7 @@ fn the_commands_that_are_read_are_all_that_their_schema_has() {
         assert_eq!((well(&line), schema::fits("command", &value)), (false, false), "{line}");
     }
     // what a run passes on to its hooks
-    let mut asking = Embedder::new(Kind::Claude, Duration::ZERO, OnEof::Deny);
+    let mut asking = Embedder::new(&Claude, Duration::ZERO, OnEof::Deny);
     let now = Instant::now();
     let (sender, answers) = channel();
     let ask = |id: &str| json!({"call_id": id, "name": "Bash", "input": {}}).to_string();
@@ -432,15 +434,16 @@ fn schemas_are_printed_by_name_and_are_schemas() {
 #[test]
 fn capabilities_are_what_the_run_goes_by() {
     let mut seen = Seen::of("capabilities");
-    for (word, kind) in [("claude", Kind::Claude), ("codex", Kind::Codex)] {
+    for vendor in adapter::ALL {
+        let word = vendor.facts().word;
         let (code, stdout, _) = run("mh-run", &["capabilities", word, "--output-format", "json"]);
         let value: Value = serde_json::from_str(&stdout).unwrap();
         assert_eq!((code, &value["adapter"]), (Some(0), &json!(word)));
         seen.look(&value);
-        assert_eq!(value["measured"], kind.measured().unwrap().to_string());
-        assert_eq!(value["oldest"], kind.oldest().unwrap().to_string());
+        assert_eq!(value["measured"], vendor.facts().table.release);
+        assert_eq!(value["oldest"], vendor.facts().oldest);
         // as the run itself answers them, at its start
-        for ((name, why), row) in controls(kind).zip(value["commands"].as_array().unwrap()) {
+        for ((name, why), row) in controls(vendor).zip(value["commands"].as_array().unwrap()) {
             assert_eq!((row["command"].as_str(), row["honoured"].as_bool()), (Some(name), Some(why.is_none())));
             let room = Room::new();
             room.claude("begin; answer fine").codex("begin; answer fine");

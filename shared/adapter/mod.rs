@@ -16,8 +16,10 @@ pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
+use self::run::Run;
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
 use crate::json::{Layout, Writer};
@@ -62,7 +64,7 @@ pub struct Facts {
 }
 
 /// One vendor, as the hook program needs it.
-pub trait Hook: Sync {
+pub trait Hook: Sync + fmt::Debug {
     /// What is fixed of it.
     fn facts(&self) -> &'static Facts;
 
@@ -114,6 +116,23 @@ pub trait Hook: Sync {
 
     /// The answer on the vendor's wire.
     fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire;
+}
+
+/// A vendor, whole.
+pub trait Adapter: Run {}
+
+/// All of them. A vendor more is a folder, a program, and a line here.
+pub static ALL: [&dyn Adapter; 2] = [&claude::Claude, &codex::Codex];
+
+/// The vendor of this word.
+pub fn named(word: &str) -> Option<&'static dyn Adapter> {
+    ALL.into_iter().find(|vendor| vendor.facts().word == word)
+}
+
+/// The words of those for which this holds, for a sentence: `claude or codex`.
+pub fn words(holds: impl Fn(&dyn Adapter) -> bool) -> String {
+    let words: Vec<&str> = ALL.into_iter().filter(|vendor| holds(*vendor)).map(|vendor| vendor.facts().word).collect();
+    words.join(" or ")
 }
 
 /// Members of an input that is made up for a question: their names, and strings.

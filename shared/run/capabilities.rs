@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 
 use super::Outcome;
 use super::control::{ASK, Code, controls};
-use crate::adapter::run::{Kind, imposed, unavailable};
-use crate::adapter::{Class, Hook, claude::Claude, codex::Codex};
+use crate::adapter::run::{Run, imposed};
+use crate::adapter::{Class, Hook};
 use crate::decide::Policy;
 use crate::frame::{BARE_OPERATIONS, Operation, mcp};
 
@@ -126,14 +126,7 @@ pub struct Named {
 
 impl Capabilities {
     /// With this vendor.
-    pub fn of(kind: Kind) -> Capabilities {
-        match kind {
-            Kind::Claude => Capabilities::with(&Claude, kind),
-            Kind::Codex => Capabilities::with(&Codex, kind),
-        }
-    }
-
-    fn with(vendor: &dyn Hook, kind: Kind) -> Capabilities {
+    pub fn of(vendor: &dyn Run) -> Capabilities {
         let command = |(command, why): (&'static str, Option<String>)| Command {
             command,
             honoured: why.is_none(),
@@ -149,8 +142,8 @@ impl Capabilities {
             product: vendor.facts().product,
             measured: vendor.facts().table.release,
             oldest: vendor.facts().oldest,
-            tiers: tiers(vendor, kind),
-            commands: controls(kind).map(command).collect(),
+            tiers: tiers(vendor),
+            commands: controls(vendor).map(command).collect(),
             decisions: vec![
                 Mode { mode: Policy::Frame.word(), admitted: vendor.facts().allow },
                 Mode { mode: Policy::DenyOnly.word(), admitted: "left to the vendor's own rules" },
@@ -169,7 +162,7 @@ impl Capabilities {
     }
 }
 
-fn tiers(vendor: &dyn Hook, kind: Kind) -> Vec<Tier> {
+fn tiers(vendor: &dyn Run) -> Vec<Tier> {
     let tier = |promise: &str, holds, how: &str| Tier { promise: promise.into(), holds, how: how.into() };
     let by_hook = format!(
         "a hook at PreToolUse, and a call that ran without its decision makes the turn {}",
@@ -185,8 +178,8 @@ fn tiers(vendor: &dyn Hook, kind: Kind) -> Vec<Tier> {
         vendor.facts().replaced.join(", ")
     );
     all.push(tier("replaced input", Holds::Partly, &replaced));
-    all.extend(imposed(kind, true, false).iter().map(|(row, how)| tier(row, Holds::Yes, how)));
-    all.extend(unavailable(kind).iter().map(|(row, why)| tier(row, Holds::No, why)));
+    all.extend(imposed(vendor, true, false).iter().map(|(row, how)| tier(row, Holds::Yes, how)));
+    all.extend(vendor.unavailable().iter().map(|(row, why)| tier(row, Holds::No, why)));
     all
 }
 

@@ -1,6 +1,6 @@
 //! Which commands of the protocol a run honours, and why it refuses the others.
 
-use crate::adapter::run::Kind;
+use crate::adapter::Hook;
 use crate::protocol::commands;
 
 /// The mode of decisions in which an admitted call is put to the embedder.
@@ -40,8 +40,8 @@ impl Code {
 
 /// Why a command cannot be honoured, to follow its name; `None` where it is. Neither vendor's
 /// headless program takes anything after its prompt but a signal (Claude Code 2.1.332, Codex 0.171.0).
-pub fn unsupported(kind: Kind, command: &str) -> Option<String> {
-    let vendor = kind.word();
+pub fn unsupported(vendor: &dyn Hook, command: &str) -> Option<String> {
+    let vendor = vendor.facts().word;
     match command {
         "tool.decide" | "interrupt" | "halt" => None,
         "frame.set" => Some(format!(
@@ -56,6 +56,6 @@ pub fn unsupported(kind: Kind, command: &str) -> Option<String> {
 }
 
 /// All commands, and why each cannot be honoured, if it cannot.
-pub fn controls(kind: Kind) -> impl Iterator<Item = (&'static str, Option<String>)> {
-    commands().map(move |command| (command, unsupported(kind, command)))
+pub fn controls(vendor: &dyn Hook) -> impl Iterator<Item = (&'static str, Option<String>)> + '_ {
+    commands().map(move |command| (command, unsupported(vendor, command)))
 }

@@ -1,4 +1,4 @@
-//! A turn as it goes: the vendor's stream, the hooks' decisions, Codex's rollout and the embedder,
+//! A turn as it goes: the vendor's stream, the hooks' decisions, the vendor's journal and the embedder,
 //! joined to one row.
 
 use std::collections::HashMap;
@@ -11,10 +11,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::audit::same;
 use super::embedder::{Asked, Told, again};
 use super::lines::{Call, Item, Lines};
-use super::outcome::{NOT_OFFERED, Unenforced};
+use super::outcome::Unenforced;
 use super::{Embedder, Judgement, Knock, Outlet, Outside, Party, Stopped, Turn};
-use crate::adapter::codex::run::rollout;
-use crate::adapter::run::{Event, Kind, Reader, Warning};
+use crate::adapter::run::{CallEnd, Event, Journal, Reader, Run, Warning};
 use crate::frame::{Operation, write_operation};
 use crate::json::{Layout, Writer};
 use crate::os::Follow;
@@ -24,16 +23,13 @@ use crate::seal::Digest;
 /// How often the hooks' decisions are looked for while there is somebody to tell.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// The shell, as Codex's hook names it.
-const SHELL: &str = "Bash";
-
 /// Who decided, in the line of a hook that asked.
 const EMBEDDER: &str = "embedder";
 
 /// Why a call is denied whose hook was gone too soon.
 const CUT_SHORT: &str = "its hook was ended before a decision could go out";
 
-/// How often Codex's rollout is looked for until it is there.
+/// How often the vendor's journal is looked for until it is there.
 const SEARCH: Duration = Duration::from_millis(200);
 
 /// How long hooks whose calls were denied for the turn's end may take to pass that on.
@@ -56,9 +52,9 @@ struct Known {
     over: bool,
 }
 
-/// A record of Codex's own that grows with the turn.
+/// A file of the vendor's journal, which grows with the turn.
 #[derive(Debug)]
-struct Rolled {
+struct Journaling {
     /// Of what: the session, or one of its sub-agents.
     id: String,
     /// Once it is there.
@@ -67,7 +63,7 @@ struct Rolled {
 
 /// A turn that runs.
 pub struct Course<'a> {
-    kind: Kind,
+    journal: Option<&'static dyn Journal>,
     reader: Reader,
     /// What it has come to so far.
     pub turn: Turn,
@@ -81,9 +77,9 @@ pub struct Course<'a> {
     shared: bool,
     judgements: Vec<Judgement>,
     home: PathBuf,
-    rollouts: Vec<Rolled>,
+    journaling: Vec<Journaling>,
     searched: Option<Instant>,
-    /// What the model said by Codex's stream, and not by its rollout yet.
+    /// What the model said by the stream, and not by the journal yet.
     unsaid: Vec<Event>,
     /// And the other way round.
     said_first: Vec<Event>,
@@ -103,15 +99,15 @@ impl<'a> Course<'a> {
     /// Before its first line. `audit` is where the hooks' lines are, from this byte on; `home` the
     /// folder in which the vendor keeps its records; `outlet` where it is told.
     pub fn new(
-        kind: Kind,
+        vendor: &dyn Run,
         audit: (PathBuf, u64),
         home: PathBuf,
         show: &'a dyn Fn(&Event),
         outlet: Outlet,
     ) -> Course<'a> {
         Course {
-            kind,
-            reader: Reader::new(kind),
+            journal: vendor.journal(),
+            reader: Reader::new(vendor),
             turn: Turn::default(),
             show,
             outlet,
@@ -122,7 +118,7 @@ impl<'a> Course<'a> {
             shared: false,
             judgements: Vec::new(),
             home,
-            rollouts: Vec::new(),
+            journaling: Vec::new(),
             searched: None,
             unsaid: Vec::new(),
             said_first: Vec::new(),
@@ -161,15 +157,15 @@ impl<'a> Course<'a> {
     pub fn settle(&mut self) -> Vec<Judgement> {
         (self.searched, self.begun) = (None, true);
         self.look();
-        if let (Kind::Codex, Some(session), true) = (self.kind, &self.turn.session, self.lines.is_some()) {
-            let mut files = rollout::files(&self.home, session);
+        if let (Some(journal), Some(session), true) = (self.journal, &self.turn.session, self.lines.is_some()) {
+            let mut files = journal.files(&self.home, session);
             let followed = |path: &PathBuf| {
-                let mut all = self.rollouts.iter().filter_map(|rolled| rolled.file.as_ref());
+                let mut all = self.journaling.iter().filter_map(|one| one.file.as_ref());
                 all.any(|follow| follow.path() == path)
             };
             files.retain(|path| !followed(path));
             for file in files {
-                self.follow_rollout(&mut Follow::new(file, 0), false);
+                self.follow_journal(journal, &mut Follow::new(file, 0), false);
             }
         }
         for event in std::mem::take(&mut self.unsaid) {
@@ -266,7 +262,7 @@ impl<'a> Course<'a> {
         self.told(told);
     }
 
-    /// Read what is new in the audit, and in Codex's rollout. Before the session is known, whose
+    /// Read what is new in the audit, and in the vendor's journal. Before the session is known, whose
     /// lines they are is not, and a call would be told before the session that it belongs to.
     fn look(&mut self) {
         if !self.begun {
@@ -284,8 +280,8 @@ impl<'a> Course<'a> {
         if let Err(error) = read {
             self.fault = Some(crate::os::words(error));
         }
-        if self.kind == Kind::Codex && self.lines.is_some() {
-            self.look_at_rollouts();
+        if let (Some(journal), true) = (self.journal, self.lines.is_some()) {
+            self.look_at_journal(journal);
         }
     }
 
@@ -314,36 +310,36 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn look_at_rollouts(&mut self) {
+    fn look_at_journal(&mut self, journal: &'static dyn Journal) {
         // the session's comes first, and a sub-agent's has its id in its name too
         let agents = self.calls.values().filter_map(|known| known.call.agent.as_ref());
         for id in self.turn.session.iter().chain(agents) {
-            if !self.rollouts.iter().any(|rolled| rolled.id == *id) {
-                self.rollouts.push(Rolled { id: id.clone(), file: None });
+            if !self.journaling.iter().any(|one| one.id == *id) {
+                self.journaling.push(Journaling { id: id.clone(), file: None });
             }
         }
         let now = Instant::now();
-        let missing = self.rollouts.iter().any(|rolled| rolled.file.is_none());
+        let missing = self.journaling.iter().any(|one| one.file.is_none());
         if missing && self.searched.is_none_or(|before| now.duration_since(before) >= SEARCH) {
             self.searched = Some(now);
-            for Rolled { id, file } in self.rollouts.iter_mut().filter(|rolled| rolled.file.is_none()) {
-                *file = rollout::file(&self.home, id).map(|file| Follow::new(file, 0));
+            for Journaling { id, file } in self.journaling.iter_mut().filter(|one| one.file.is_none()) {
+                *file = journal.file(&self.home, id).map(|file| Follow::new(file, 0));
             }
         }
-        let mut rollouts = std::mem::take(&mut self.rollouts);
-        for Rolled { id, file } in &mut rollouts {
+        let mut journaling = std::mem::take(&mut self.journaling);
+        for Journaling { id, file } in &mut journaling {
             if let Some(follow) = file {
-                self.follow_rollout(follow, self.turn.session.as_ref() == Some(id));
+                self.follow_journal(journal, follow, self.turn.session.as_ref() == Some(id));
             }
         }
-        self.rollouts = rollouts;
+        self.journaling = journaling;
     }
 
-    /// Tell what is new in a rollout; what the model says, only in the session's own.
-    fn follow_rollout(&mut self, follow: &mut Follow, own: bool) {
+    /// Tell what is new in a file of the journal; what the model says, only in the session's own.
+    fn follow_journal(&mut self, journal: &'static dyn Journal, follow: &mut Follow, own: bool) {
         // one that cannot be read makes the turn unenforced, at its end
         let _ = follow.lines(&mut |line| {
-            let (at, events) = rollout::line(line);
+            let (at, events) = journal.line(line);
             for event in events {
                 match (is_said(&event), own) {
                     (true, false) => continue,
@@ -399,6 +395,7 @@ impl<'a> Course<'a> {
 
     /// One event of the vendor's. `line` is the record that it came from.
     fn event(&mut self, at: Option<&str>, event: Event, line: &[u8], source: &str) {
+        let comes_later = |tool: &str| self.journal.is_some_and(|journal| journal.comes_later(tool));
         match &event {
             Event::Started { session, model, facts } => {
                 self.tell(at, &Item::Started { session: session.as_deref(), model: model.as_deref(), facts });
@@ -439,12 +436,12 @@ impl<'a> Course<'a> {
                 }
                 known.call.input = known.call.input.take().or_else(|| raw(input));
             }
-            Event::Result { .. } => self.result(at, &event, true, source),
+            Event::Result(end) => self.result(at, end, true, source),
             Event::Output { call_id, content } => match self.calls.get_mut(call_id) {
                 // a script's: what was denied in it is over
                 None => self.denied_within(at),
                 // a command may run on, and its record come later
-                Some(known) if known.call.tool == SHELL => known.output = Some(content.clone()),
+                Some(known) if comes_later(&known.call.tool) => known.output = Some(content.clone()),
                 Some(_) => self.given(at, call_id, content.clone()),
             },
             _ => {}
@@ -462,9 +459,8 @@ impl<'a> Course<'a> {
 
     /// The result of a call of which the vendor's record has nothing but what the model was told.
     fn given(&mut self, at: Option<&str>, id: &str, content: String) {
-        let (failed, ran, witness, exit_code, record) = (false, true, None, None, None);
-        let event = Event::Result { call_id: id.into(), failed, ran, witness, content, exit_code, record };
-        self.result(at, &event, false, "rollout");
+        let end = CallEnd { call_id: id.into(), ran: true, content, ..CallEnd::default() };
+        self.result(at, &end, false, "rollout");
     }
 
     /// The results of calls that were denied, and of which the vendor's record has nothing under their
@@ -472,18 +468,17 @@ impl<'a> Course<'a> {
     fn denied_within(&mut self, at: Option<&str>) {
         let left = |(id, known): (&String, &Known)| {
             let content = known.denied.clone().filter(|_| !known.over)?;
-            let (failed, ran, witness, exit_code, record) = (true, false, None, None, None);
-            Some(Event::Result { call_id: id.clone(), failed, ran, witness, content, exit_code, record })
+            Some(CallEnd { call_id: id.clone(), failed: true, content, ..CallEnd::default() })
         };
-        let left: Vec<Event> = self.order.iter().filter_map(|id| left(self.calls.get_key_value(id)?)).collect();
-        for event in left {
-            self.result(at, &event, true, "hook");
+        let left: Vec<CallEnd> = self.order.iter().filter_map(|id| left(self.calls.get_key_value(id)?)).collect();
+        for end in left {
+            self.result(at, &end, true, "hook");
         }
     }
 
     /// Tell a result, once; `says` is whether the vendor says if it failed.
-    fn result(&mut self, at: Option<&str>, event: &Event, says: bool, source: &str) {
-        let Event::Result { call_id: id, failed, ran, content, exit_code, record, .. } = event else { return };
+    fn result(&mut self, at: Option<&str>, end: &CallEnd, says: bool, source: &str) {
+        let CallEnd { call_id: id, failed, withheld, content, exit_code, record, .. } = end;
         if *failed {
             self.never_decided(id);
         }
@@ -495,7 +490,7 @@ impl<'a> Course<'a> {
             let kind = record.as_ref().and_then(|record| record.get("type")).and_then(Value::as_str);
             known.call.tool = kind.unwrap_or("a tool").into();
         }
-        if !ran && !known.decided && content.contains(NOT_OFFERED) {
+        if *withheld && !known.decided {
             self.judged(&Judgement::withheld(id));
         }
         self.request(id, None, "none");
@@ -504,7 +499,7 @@ impl<'a> Course<'a> {
         self.tell(at, &Item::Result { call: &call, failed, content, exit_code, record, source });
     }
 
-    /// Whether a call is under way. Codex's own record of one begins when it runs; it may wait for its decision before.
+    /// Whether a call is under way. A vendor's own record of one may begin when it runs; it may wait for its decision before.
     fn under_way(&self) -> bool {
         self.calls.values().any(|known| known.requested && !known.over)
             || self.embedder.as_ref().is_some_and(Embedder::waits)
@@ -539,17 +534,18 @@ impl Party for Course<'_> {
         }
         let (at, events) = self.reader.line(line);
         for event in events {
-            if !self.begun && self.lines.is_some() && matches!(event, Event::Result { .. }) {
+            if !self.begun && self.lines.is_some() && matches!(event, Event::Result(_)) {
                 // a call is over, so nobody says any more that the session has begun; the hook's word comes first
                 self.begin();
                 self.look();
             }
             (self.show)(&event);
-            // Codex's stream has no ids that its hook saw; its rollout has, in one row with what is said
-            match (&event, self.kind) {
+            // a stream beside which there is a journal has no ids that the hook saw; the journal has, in one row with what is
+            // said
+            match (&event, self.journal) {
                 _ if self.lines.is_none() => {}
-                (Event::Requested { .. } | Event::Result { .. }, Kind::Codex) => {}
-                (said, Kind::Codex) if is_said(said) => {
+                (Event::Requested { .. } | Event::Result(_), Some(_)) => {}
+                (said, Some(_)) if is_said(said) => {
                     if !take(&mut self.said_first, said) {
                         self.unsaid.push(event.clone());
                     }

@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use super::audit::same;
 use super::control::{Code, unsupported};
 use super::{Judgement, Stopped};
-use crate::adapter::run::{Kind, Warning};
-use crate::adapter::{Hook as _, claude::Claude, codex::Codex};
+use crate::adapter::Hook;
+use crate::adapter::run::Warning;
 use crate::json::{Layout, Writer};
 use crate::protocol::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
 use crate::seal;
@@ -92,7 +92,7 @@ struct Waiting {
 /// The embedder, and the calls that were put to it.
 #[derive(Debug)]
 pub struct Embedder {
-    kind: Kind,
+    vendor: &'static dyn Hook,
     patience: Duration,
     on_eof: OnEof,
     calls: HashMap<String, Call>,
@@ -102,8 +102,8 @@ pub struct Embedder {
 
 impl Embedder {
     /// One that has so long for each call.
-    pub fn new(kind: Kind, patience: Duration, on_eof: OnEof) -> Embedder {
-        Embedder { kind, patience, on_eof, calls: HashMap::new(), silent: None }
+    pub fn new(vendor: &'static dyn Hook, patience: Duration, on_eof: OnEof) -> Embedder {
+        Embedder { vendor, patience, on_eof, calls: HashMap::new(), silent: None }
     }
 
     /// Whether a call waits.
@@ -274,7 +274,7 @@ impl Embedder {
                 String::new()
             }
         };
-        if let Some(why) = unsupported(self.kind, other.name) {
+        if let Some(why) = unsupported(self.vendor, other.name) {
             return Err((Code::UnsupportedControl, format!("{} {why}", other.name)));
         }
         if self.silent.is_some() {
@@ -292,17 +292,11 @@ impl Embedder {
             let why = format!("the call {call_id:?} does not wait any more: it is decided, or nobody is left who asks");
             return Err((Code::TooLate, why));
         };
-        if let Word::Replace(input) = word {
-            let refused = match self.kind {
-                Kind::Claude => Claude.replacement(EVENT, input, &call.tool),
-                Kind::Codex => Codex.replacement(EVENT, input, &call.tool),
-            };
-            if let Err(why) = refused {
-                return Err((
-                    Code::UnsupportedControl,
-                    format!("{DECIDE} replace: {} {why}; it still waits", call.tool),
-                ));
-            }
+        if let Word::Replace(input) = word
+            && let Err(why) = self.vendor.replacement(EVENT, input, &call.tool)
+        {
+            let why = format!("{DECIDE} replace: {} {why}; it still waits", call.tool);
+            return Err((Code::UnsupportedControl, why));
         }
         let line = decision(call_id, &word, None);
         if line.len() > MAX_LINE {
@@ -395,7 +389,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn embedder() -> Embedder {
-        Embedder::new(Kind::Claude, 10 * SECOND, OnEof::Deny)
+        Embedder::new(&crate::adapter::claude::Claude, 10 * SECOND, OnEof::Deny)
     }
 
     /// A call of `Bash`, put at this time.

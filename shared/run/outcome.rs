@@ -3,8 +3,7 @@
 use super::audit::GATE;
 use super::embedder::again;
 use super::{Ending, Judgement, Promise, Stopped};
-use crate::adapter::codex::run::rollout::Rollout;
-use crate::adapter::run::{Event, Figures, Kind, Witness};
+use crate::adapter::run::{CallEnd, Event, Figures, Journaled, Witness};
 
 /// A call of the turn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,9 +59,6 @@ pub struct Terminal {
     blocked: bool,
     facts: serde_json::Value,
 }
-
-/// What the vendor says of a call of a tool that it was told not to offer (Claude Code 2.1.332).
-pub const NOT_OFFERED: &str = "is disabled for this session";
 
 /// A call that the vendor's own permissions refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,10 +238,10 @@ impl Turn {
                     self.calls.push(Call { id: call_id, tool, input, nested, ..Call::default() });
                 }
             }
-            Event::Result { call_id, failed, ran, witness, content, .. } => {
+            Event::Result(CallEnd { call_id, failed, ran, witness, withheld, content, .. }) => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == call_id) {
                     (call.over, call.failed, call.ran, call.witness) = (true, failed, ran, witness);
-                    call.withheld = !ran && content.contains(NOT_OFFERED);
+                    call.withheld = withheld;
                     let told = content.strip_prefix(GATE).is_some_and(|rest| rest.starts_with(':'));
                     call.by_hook = failed && (told || witness == Some(Witness::HookStopped));
                 }
@@ -303,16 +299,16 @@ impl Turn {
         self.answer.as_deref().unwrap_or(&self.last_text)
     }
 
-    /// Hold the turn to the decisions of the hooks. Claude's stream has the ids that its hook saw;
-    /// Codex's are in its rollout.
-    pub fn audit(&mut self, kind: Kind, judgements: &[Judgement], rollout: Option<&Rollout>) {
+    /// Hold the turn to the decisions of the hooks, by the ids that they saw: they stand in the vendor's stream, or in its
+    /// journal where it keeps one (`None`), as far as that could be read (`Some(None)`).
+    pub fn audit(&mut self, judgements: &[Judgement], journaled: Option<Option<&Journaled>>) {
         let missing = |id: &str, tool: &str, why: &str| Unenforced {
             call_id: Some(id.into()),
             tool: tool.into(),
             why: why.into(),
         };
-        match (kind, rollout) {
-            (Kind::Claude, _) => {
+        match journaled {
+            None => {
                 let (stopping, planned) = (self.is_stopping(), self.planned);
                 let over = self.calls.iter().filter(|call| call.over);
                 let fault = |call: &Call| {
@@ -322,14 +318,15 @@ impl Turn {
                 self.unenforced.extend(faults);
                 self.count_answers(judgements);
             }
-            (Kind::Codex, Some(rollout)) => {
+            Some(Some(journaled)) => {
                 let fault =
                     |(id, what): &(String, String)| Some(missing(id, what, Word::of(id, judgements).of_what_ran()?));
-                self.unenforced.extend(rollout.ran.iter().filter_map(fault));
-                let unseen = rollout.unseen.iter().map(|(id, what)| missing(id, what, "no hook ever sees such a call"));
+                self.unenforced.extend(journaled.ran.iter().filter_map(fault));
+                let unseen =
+                    journaled.unseen.iter().map(|(id, what)| missing(id, what, "no hook ever sees such a call"));
                 self.unenforced.extend(unseen);
                 let denials = judgements.iter().filter(|judgement| judgement.denies()).count();
-                if rollout.blocked > denials {
+                if journaled.blocked > denials {
                     self.unenforced.push(Unenforced {
                         call_id: None,
                         tool: "PreToolUse".into(),
@@ -337,10 +334,10 @@ impl Turn {
                             .into(),
                     });
                 }
-                self.model_calls = Some(rollout.model_calls);
-                self.model = rollout.model.clone().or(self.model.take());
+                self.model_calls = Some(journaled.model_calls);
+                self.model = journaled.model.clone().or(self.model.take());
             }
-            (Kind::Codex, None) => {
+            Some(None) => {
                 let ran = self.calls.iter().filter(|call| call.over);
                 let unread = "the vendor's rollout could not be read, so it is not known whether the hook decided it";
                 self.unenforced.extend(ran.map(|call| missing(&call.id, &call.tool, unread)));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::places::folder;
 use super::{
-    Environment, Event, Facts, Hook, Input, Payload, Place, Protected, RawAsks, RawNeed, Sample, Verdict, Wire,
+    Adapter, Environment, Event, Facts, Hook, Input, Payload, Place, Protected, RawAsks, RawNeed, Sample, Verdict, Wire,
 };
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::mcp;
@@ -21,7 +21,10 @@ use crate::scope::fold;
 pub const FAILS_CLOSED_FROM: &str = "2.1.295";
 
 /// Claude Code.
+#[derive(Debug)]
 pub struct Claude;
+
+impl Adapter for Claude {}
 
 impl Claude {
     /// What is fixed of it.

@@ -13,7 +13,9 @@ pub use setup::entry::{
 use std::path::{Path, PathBuf};
 
 use super::places::folder;
-use super::{Environment, Event, Facts, Hook, Input, Payload, Place, Protected, RawAsks, Sample, Verdict, Wire};
+use super::{
+    Adapter, Environment, Event, Facts, Hook, Input, Payload, Place, Protected, RawAsks, Sample, Verdict, Wire,
+};
 use crate::decide::Half;
 use crate::frame::mcp;
 
@@ -31,7 +33,10 @@ pub const TRUSTS_FROM: &str = "0.145.0";
 pub const PROJECTS_GATED_FROM: &str = "0.169.0";
 
 /// Codex.
+#[derive(Debug)]
 pub struct Codex;
+
+impl Adapter for Codex {}
 
 impl Codex {
     /// What is fixed of it.

@@ -47,22 +47,7 @@ pub enum Event {
         nested: bool,
     },
     /// `tool.result`
-    Result {
-        /// Which call it belongs to.
-        call_id: String,
-        /// Whether the vendor calls it a failure.
-        failed: bool,
-        /// What the model was told.
-        content: String,
-        /// Whether the call was run at all, as far as the record shows.
-        ran: bool,
-        /// By whose word, where the vendor says so.
-        witness: Option<Witness>,
-        /// The exit code of a command.
-        exit_code: Option<i64>,
-        /// The vendor's own record of it.
-        record: Option<Box<Value>>,
-    },
+    Result(CallEnd),
     /// The model was given the output of a call, or of a script that made calls.
     Output {
         /// The vendor's id of it.
@@ -226,4 +211,25 @@ pub struct Figures {
     pub created: Option<u64>,
     /// Tokens out that were reasoning.
     pub reasoning: Option<u64>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallEnd {
+    /// Which call it belongs to.
+    pub call_id: String,
+    /// Whether the vendor calls it a failure.
+    pub failed: bool,
+    /// What the model was told.
+    pub content: String,
+    /// Whether the call was run at all, as far as the record shows.
+    pub ran: bool,
+    /// By whose word, where the vendor says so.
+    pub witness: Option<Witness>,
+    /// The exit code of a command.
+    pub exit_code: Option<i64>,
+    /// The vendor's own record of it.
+    pub record: Option<Box<Value>>,
+    /// Whether the vendor says that it was told not to offer the tool.
+    pub withheld: bool,
 }

@@ -5,10 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Kind;
 use super::environment::{Fate, fate};
-use crate::adapter::Registration;
-use crate::adapter::{claude, codex};
+use super::{Rows, Run};
+use crate::adapter::{Adapter, Registration};
 use crate::decide::Policy;
 use crate::os::{PrivateRoom, words};
 use crate::seal::VerifiedFrame;
@@ -17,7 +16,7 @@ use crate::seal::VerifiedFrame;
 #[derive(Debug, Clone)]
 pub struct Order {
     /// Whose program.
-    pub kind: Kind,
+    pub vendor: &'static dyn Adapter,
     /// The program.
     pub program: PathBuf,
     /// The hook program.
@@ -168,68 +167,30 @@ pub fn launch(order: &Order, room: &PrivateRoom) -> Result<Launch, String> {
             let home = room.folder("home").map_err(words)?;
             launch.set.push(("HOME".into(), home.into()));
         }
-        false => (launch.removed, launch.dropped) = left_out(order.kind),
+        false => (launch.removed, launch.dropped) = left_out(order.vendor),
     }
-    match order.kind {
-        Kind::Claude => claude::run::launch::prepare(order, room, &mut launch)?,
-        Kind::Codex => codex::run::launch::prepare(order, room, &mut launch)?,
-    }
+    order.vendor.prepare(order, room, &mut launch)?;
     Ok(launch)
 }
 
 /// Which of the caller's variables go along where the environment is not cleared.
-const VARIABLES: &str = "the vendor's own by a list, none that a shell, the loader or a runtime obeys, all others";
+pub const VARIABLES: &str = "the vendor's own by a list, none that a shell, the loader or a runtime obeys, all others";
 
 /// What a launch does to cut the turn off from what lies around: which part, and by what.
-pub fn imposed(kind: Kind, framed: bool, hermetic: bool) -> Vec<(&'static str, &'static str)> {
-    let mut all = match kind {
-        Kind::Claude => vec![
-            ("settings", "--setting-sources ''"),
-            ("variables", VARIABLES),
-            (
-                "background",
-                "no background task, no timer: CLAUDE_CODE_DISABLE_BACKGROUND_TASKS, CLAUDE_CODE_DISABLE_CRON",
-            ),
-            ("mcp servers", "--strict-mcp-config"),
-            ("hooks", "the run's own, by --settings"),
-        ],
-        Kind::Codex => vec![
-            ("settings", "--ignore-user-config"),
-            ("variables", VARIABLES),
-            ("command rules", "--ignore-rules"),
-            ("hooks", "the run's own, by -c, with their trust"),
-            ("login shell", "ZDOTDIR is an empty folder"),
-            ("sandbox", "-s: as told, else workspace-write where the frame admits writing or a shell, else read-only"),
-        ],
-    };
-    if kind == Kind::Claude && framed {
-        all.push(("tools", "--tools, by what the frame admits"));
-    }
+pub fn imposed(vendor: &dyn Run, framed: bool, hermetic: bool) -> Rows {
+    let mut all = vendor.imposed(framed);
     if hermetic {
         all.extend([("home", "a scratch folder"), ("environment", "cleared, but for what is named")]);
     }
     all
 }
 
-/// What it cannot do, and why.
-pub fn unavailable(kind: Kind) -> Vec<(&'static str, &'static str)> {
-    match kind {
-        Kind::Claude => vec![
-            ("sandbox", "none is put around the vendor; an admitted shell does what its user can"),
-            ("Monitor", "it is not offered: no switch keeps it from going on when the turn has ended"),
-        ],
-        Kind::Codex => {
-            vec![("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted")]
-        }
-    }
-}
-
 impl Order {
     /// The tools that the vendor is told not to offer, each with the operation that it needs; `None`
     /// where it takes no such list.
     pub fn withheld(&self) -> Option<Vec<(&'static str, &'static str)>> {
-        let (_, frame) = self.frame.as_ref().filter(|_| self.kind == Kind::Claude)?;
-        Some(claude::run::launch::withheld(frame))
+        let (_, frame) = self.frame.as_ref()?;
+        self.vendor.withheld(frame)
     }
 
     /// The hook's command line.
@@ -276,11 +237,8 @@ impl Order {
 
 /// The vendor's own folder for a session that starts in `cwd`: the one that a variable names, else that in the user's
 /// home.
-pub fn home(kind: Kind, cwd: &Path) -> PathBuf {
-    let (variable, name) = match kind {
-        Kind::Claude => ("CLAUDE_CONFIG_DIR", ".claude"),
-        Kind::Codex => ("CODEX_HOME", ".codex"),
-    };
+pub fn home(vendor: &dyn Run, cwd: &Path) -> PathBuf {
+    let (variable, name) = vendor.own_folder();
     let told = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(name));
     // a relative one is the vendor's to read, in the folder that it starts in
@@ -289,11 +247,11 @@ pub fn home(kind: Kind, cwd: &Path) -> PathBuf {
 
 /// The variables of this process that a vendor is not started with, and those of them that somebody may have set on
 /// purpose.
-pub fn left_out(kind: Kind) -> (Vec<OsString>, Vec<String>) {
+pub fn left_out(vendor: &dyn Run) -> (Vec<OsString>, Vec<String>) {
     let (mut removed, mut dropped) = (Vec::new(), Vec::new());
     for (name, _) in std::env::vars_os() {
         let shown = name.to_string_lossy().into_owned();
-        match fate(kind, &shown) {
+        match fate(vendor, &shown) {
             Fate::Passes => continue,
             Fate::Mark => {}
             Fate::Dropped(_) => dropped.push(shown),
@@ -308,10 +266,10 @@ pub fn left_out(kind: Kind) -> (Vec<OsString>, Vec<String>) {
 ///
 /// # Errors
 /// The first that never passes.
-pub fn carried(kind: Kind, names: &[OsString]) -> Result<(), String> {
+pub fn carried(vendor: &dyn Run, names: &[OsString]) -> Result<(), String> {
     let refused = |name: &OsString| {
         let shown = name.to_string_lossy().into_owned();
-        let why = match fate(kind, &shown) {
+        let why = match fate(vendor, &shown) {
             Fate::Passes => return None,
             Fate::Mark => "belongs to the run itself, or to a session around it",
             Fate::Dropped(why) => why,

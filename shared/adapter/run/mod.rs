@@ -3,36 +3,152 @@
 mod environment;
 mod event;
 mod launch;
+mod options;
 mod program;
 pub mod record;
 mod shadow;
 
-pub use event::{Event, Figures, Warning, Witness};
-pub use launch::{Credentials, Launch, Order, carried, home, imposed, launch, left_out, unavailable};
-pub use program::{Version, find};
-pub use record::Reader;
-pub use shadow::{dropped, env_file, layers, options};
+use std::fmt;
+use std::path::{Path, PathBuf};
 
-/// Whose program runs the turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
+use serde_json::Value;
+
+use super::Hook;
+use crate::os::PrivateRoom;
+use crate::seal::VerifiedFrame;
+
+pub use environment::{Fate, Variables, fate};
+pub use event::{CallEnd, Event, Figures, Warning, Witness};
+pub use launch::{Credentials, Launch, Order, VARIABLES, carried, home, imposed, launch, left_out};
+pub use options::{Passed, Settings, VendorOptions, flag, options, valued};
+pub use program::{Version, find, measured};
+pub use record::Reader;
+pub use shadow::{ambient, harmless_layer};
+
+/// Words in pairs: what, and by what or why.
+pub type Rows = Vec<(&'static str, &'static str)>;
+
+/// One vendor, as a governed run needs it.
+pub trait Run: Hook {
+    /// The variable that names the vendor's own folder, and the folder's name in the user's home.
+    fn own_folder(&self) -> (&'static str, &'static str);
+
+    /// Its own names among the variables of the caller.
+    fn variables(&self) -> &'static Variables;
+
+    /// What may stand behind `--`.
+    fn options(&self) -> &'static VendorOptions;
+
+    /// The sandboxes that it can be told to work in; the first is its default.
+    fn sandboxes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What a launch leaves out of what lies around.
+    fn ambient(&self) -> &'static Ambient;
+
+    /// Put the arguments, variables and files of a launch together.
+    ///
+    /// # Errors
+    /// What could not be prepared.
+    fn prepare(&self, order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String>;
+
+    /// What a launch does to cut the turn off from what lies around: which part, and by what.
+    fn imposed(&self, framed: bool) -> Rows;
+
+    /// What it cannot do, and why.
+    fn unavailable(&self) -> Rows;
+
+    /// The tools that it is told not to offer, each with the operation that it needs; `None` where it takes no such
+    /// list.
+    fn withheld(&self, _frame: &VerifiedFrame) -> Option<Rows> {
+        None
+    }
+
+    /// Layers above the launch that take the guard away, or put another's hook beside it: of two replaced inputs one
+    /// wins, and it was not judged. `etc` is the machine's folder of them.
+    ///
+    /// # Errors
+    /// The first, as a `SHADOWED` line.
+    fn shadows(&self, etc: &Path) -> Result<(), String>;
+
+    /// A file in the vendor's own folder that sets variables for every hook.
+    ///
+    /// # Errors
+    /// What it sets that a hook obeys, as a `SHADOWED` line.
+    fn env_file(&self, _home: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Ask the vendor itself, before the first prompt, whether it sees the launch as it was meant.
+    ///
+    /// # Errors
+    /// What it sees otherwise, as a `SHADOWED` line.
+    fn agrees(&self, _order: &Order, _launch: &Launch, _room: &PrivateRoom) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// A reader for its stream.
+    fn stream(&self) -> Box<dyn Stream>;
+
+    /// The journal that tells of calls by the ids that the hook saw, where the stream does not.
+    fn journal(&self) -> Option<&'static dyn Journal> {
+        None
+    }
 }
 
-impl Kind {
-    /// The word for it, which is its program's name too.
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::Claude => "claude",
-            Kind::Codex => "codex",
-        }
-    }
+/// Reads a vendor's stream, record by record.
+///
+/// A field that is missing, new or of another type than it was is no fault: each is looked up for itself, and a record
+/// without a word here becomes [`Event::Opaque`].
+pub trait Stream: fmt::Debug {
+    /// What a record tells.
+    fn record(&mut self, record: &Value) -> Vec<Event>;
+}
 
-    /// The vendor of this word.
-    pub fn from_word(word: &str) -> Option<Kind> {
-        [Kind::Claude, Kind::Codex].into_iter().find(|kind| kind.word() == word)
-    }
+/// Files that a vendor writes beside its stream, a record a line, for each session and sub-agent.
+pub trait Journal: Sync {
+    /// The files of a session below the vendor's folder, those of its sub-agents among them.
+    fn files(&self, home: &Path, session: &str) -> Vec<PathBuf>;
+
+    /// The file of this id, a session's or a sub-agent's, once it is there.
+    fn file(&self, home: &Path, id: &str) -> Option<PathBuf>;
+
+    /// What a line tells of what the model says, of calls and of model calls, and the vendor's own time of it.
+    fn line(&self, bytes: &[u8]) -> (Option<String>, Vec<Event>);
+
+    /// Add what a file tells.
+    ///
+    /// # Errors
+    /// It cannot be read, is no regular file, or is longer than what is read of a file in a turn.
+    fn read(&self, path: &Path, into: &mut Journaled) -> std::io::Result<()>;
+
+    /// Whether the model may be told of a call of this tool before its record is written.
+    fn comes_later(&self, tool: &str) -> bool;
+}
+
+/// What a vendor's journal tells of a turn.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Journaled {
+    /// Calls that ran: their id and what they are.
+    pub ran: Vec<(String, String)>,
+    /// Calls that ran and that no hook ever sees.
+    pub unseen: Vec<(String, String)>,
+    /// How many calls the model was told are blocked by a hook, as far as that shows.
+    pub blocked: usize,
+    /// How many model calls were made.
+    pub model_calls: u64,
+    /// The model.
+    pub model: Option<String>,
+}
+
+/// Files that a launch leaves out, by their names.
+#[derive(Debug)]
+pub struct Ambient {
+    /// In the project and in the user's home.
+    pub everywhere: &'static [&'static str],
+    /// The project's instructions, unless the run was told to give them; empty where the vendor reads them itself.
+    pub instructions: &'static [&'static str],
+    /// In the user's home alone.
+    pub home: &'static [&'static str],
 }

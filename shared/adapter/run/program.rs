@@ -6,8 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::{Kind, left_out};
-use crate::adapter::{claude::Claude, codex::Codex};
+use super::{Run, left_out};
 use crate::os::words;
 
 /// How long a program may take to say its version.
@@ -36,40 +35,28 @@ impl fmt::Display for Version {
     }
 }
 
-impl Kind {
-    /// The oldest release whose hooks can be made to fail closed.
-    pub fn oldest(self) -> Option<Version> {
-        Version::in_text(match self {
-            Kind::Claude => Claude::FACTS.oldest,
-            Kind::Codex => Codex::FACTS.oldest,
-        })
-    }
-
-    /// The release that the tables were measured on.
-    pub fn measured(self) -> Option<Version> {
-        Version::in_text(match self {
-            Kind::Claude => Claude::FACTS.table.release,
-            Kind::Codex => Codex::FACTS.table.release,
-        })
-    }
+/// The release that the vendor's tables were measured on.
+pub fn measured(vendor: &dyn Run) -> Option<Version> {
+    Version::in_text(vendor.facts().table.release)
 }
 
 /// Find the vendor's program, by path or on the search path, and ask it which release it is.
 ///
 /// # Errors
 /// It is missing, says nothing, or is too old, and what to do about that.
-pub fn find(kind: Kind, told: Option<&Path>) -> Result<(PathBuf, Version), String> {
+pub fn find(vendor: &dyn Run, told: Option<&Path>) -> Result<(PathBuf, Version), String> {
     let program = match told {
         Some(path) => path.to_path_buf(),
-        None => on_path(kind.word())
-            .ok_or_else(|| format!("{}: not found on PATH; install it, or name it by --program", kind.word()))?,
+        None => on_path(vendor.facts().word).ok_or_else(|| {
+            format!("{}: not found on PATH; install it, or name it by --program", vendor.facts().word)
+        })?,
     };
     let shown = program.display();
     let program = std::path::absolute(&program).map_err(|error| format!("{shown}: {}", words(error)))?;
-    let said = version(kind, &program).map_err(|why| format!("{shown}: {why}"))?;
+    let said = version(vendor, &program).map_err(|why| format!("{shown}: {why}"))?;
     let version = Version::in_text(&said)
         .ok_or_else(|| format!("{shown}: --version names no release, so it is not known whether its hooks hold"))?;
-    match kind.oldest() {
+    match Version::in_text(vendor.facts().oldest) {
         Some(oldest) if version < oldest => Err(format!(
             "{shown}: release {version} is too old: {oldest} is the oldest whose hooks are known to fail closed; install that or a newer one"
         )),
@@ -87,10 +74,10 @@ fn on_path(name: &str) -> Option<PathBuf> {
 }
 
 /// What the program says its version is, if it says it in time.
-fn version(kind: Kind, program: &Path) -> Result<String, String> {
+fn version(vendor: &dyn Run, program: &Path) -> Result<String, String> {
     let mut command = Command::new(program);
     // what a program obeys before it does what it is asked, it obeys here too
-    for name in left_out(kind).0 {
+    for name in left_out(vendor).0 {
         command.env_remove(name);
     }
     let child = command

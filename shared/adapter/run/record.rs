@@ -5,26 +5,16 @@
 
 use serde_json::Value;
 
-use super::{Event, Figures, Kind};
-use crate::adapter::claude::run::stream as claude;
-use crate::adapter::codex::run::stream as codex;
+use super::{Event, Figures, Run, Stream};
 
 /// Reads one vendor's stream.
 #[derive(Debug)]
-pub enum Reader {
-    /// `--output-format stream-json`
-    Claude(claude::Claude),
-    /// `exec --json`
-    Codex(codex::Codex),
-}
+pub struct Reader(Box<dyn Stream>);
 
 impl Reader {
     /// A reader for a fresh stream.
-    pub fn new(kind: Kind) -> Reader {
-        match kind {
-            Kind::Claude => Reader::Claude(claude::Claude::default()),
-            Kind::Codex => Reader::Codex(codex::Codex::default()),
-        }
+    pub fn new(vendor: &dyn Run) -> Reader {
+        Reader(vendor.stream())
     }
 
     /// What a line of the stream tells, and the vendor's own time of it.
@@ -35,11 +25,7 @@ impl Reader {
                 false => (None, vec![Event::Opaque { kind: "no json".into(), subtype: None }]),
             };
         };
-        let events = match self {
-            Reader::Claude(reader) => reader.record(&record),
-            Reader::Codex(reader) => reader.record(&record),
-        };
-        (owned(&record, "/timestamp"), events)
+        (owned(&record, "/timestamp"), self.0.record(&record))
     }
 }
 
@@ -58,7 +44,7 @@ pub fn count(record: &Value, at: &str) -> Option<u64> {
     record.pointer(at).and_then(Value::as_u64)
 }
 
-/// The figures at this pointer, as Codex writes them.
+/// The figures at this pointer, by the names that the Responses API gives them.
 pub fn figures(record: &Value, at: &str) -> Figures {
     let number = |name| count(record, &format!("{at}/{name}"));
     Figures {

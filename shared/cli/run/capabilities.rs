@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::super::{about, text};
 use super::PROGRAM;
 use super::options::HELP;
-use crate::adapter::run::Kind;
+use crate::adapter;
 use crate::os::Stop;
 use crate::run::Capabilities;
 
@@ -15,7 +15,7 @@ use crate::run::Capabilities;
 /// # Errors
 /// The command line is wrong.
 pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
-    let (mut kind, mut format) = (None, None);
+    let (mut vendor, mut format) = (None, None);
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         if let Some(text) = about(&argument, PROGRAM, HELP) {
@@ -25,13 +25,13 @@ pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
             lexopt::Arg::Long("output-format") if format.is_none() => {
                 format = Some(text(parser.value()?, "--output-format")?);
             }
-            lexopt::Arg::Value(word) if kind.is_none() => kind = Some(text(word, "the vendor")?),
+            lexopt::Arg::Value(word) if vendor.is_none() => vendor = Some(text(word, "the vendor")?),
             other => return Err(other.unexpected().into()),
         }
     }
-    let kind = kind.as_deref().and_then(Kind::from_word);
-    let kind = kind.ok_or_else(|| Stop::usage("capabilities of whom: claude or codex"))?;
-    let capabilities = Capabilities::of(kind);
+    let vendor = vendor.as_deref().and_then(adapter::named);
+    let vendor = vendor.ok_or_else(|| Stop::usage(format!("capabilities of whom: {}", adapter::words(|_| true))))?;
+    let capabilities = Capabilities::of(vendor);
     match format.as_deref() {
         None | Some("text") => Ok(table(&capabilities)),
         Some("json") => Ok(serde_json::to_string(&capabilities).map(|line| line + "\n").unwrap_or_default()),

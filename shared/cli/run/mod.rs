@@ -15,9 +15,8 @@ use std::time::Instant;
 use self::options::{Asked, Format, Options};
 use self::report::Transcript;
 
-use crate::adapter::codex::run::rollout::{self, Rollout};
-use crate::adapter::run::{Event, Kind, Order, Version};
-use crate::adapter::{self, claude::Claude, codex::Codex};
+use crate::adapter::run::{Event, Journaled, Order, Run, Version};
+use crate::adapter::{self, Hook};
 use crate::os::{self, End, Line, PrivateRoom, Stop, complain, words};
 use crate::protocol::MAX_LINE;
 use crate::run::{
@@ -57,9 +56,9 @@ fn work(options: &Options) -> Result<End, Stop> {
         _ => None,
     };
     let promise = promise.transpose().map_err(Stop::failed)?;
-    let hook = hook(options.kind)?;
+    let hook = hook(options.vendor)?;
     let prompt = prompt::take(&options.prompt, options.asking.is_none()).map_err(Stop::failed)?;
-    let (program, version) = adapter::run::find(options.kind, options.program.as_deref()).map_err(Stop::failed)?;
+    let (program, version) = adapter::run::find(options.vendor, options.program.as_deref()).map_err(Stop::failed)?;
     let run = os::run_id();
     let room =
         PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", words(error))))?;
@@ -68,7 +67,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         .map_err(|why| Stop::failed(format!("the audit {} cannot be written to: {why}", audit.display())))?;
     let socket = room.path().join("asked");
     let order = Order {
-        kind: options.kind,
+        vendor: options.vendor,
         program,
         hook,
         frame,
@@ -96,8 +95,8 @@ fn work(options: &Options) -> Result<End, Stop> {
     let launch = adapter::run::launch(&order, &room).map_err(Stop::failed)?;
     os::shut().map_err(|why| Stop::failed(format!("this run could not be kept out of the agent's reach: {why}")))?;
     os::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
-    if order.kind == Kind::Codex && order.frame.is_some() {
-        adapter::codex::run::agreed::agreed(&order, &launch, &room).map_err(|why| shadowed(options, why))?;
+    if order.frame.is_some() {
+        order.vendor.agrees(&order, &launch, &room).map_err(|why| shadowed(options, why))?;
     }
     let drive = Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
     let post = drive.post();
@@ -115,8 +114,8 @@ fn work(options: &Options) -> Result<End, Stop> {
     let started = Instant::now();
     let transcript = Transcript::new(options.verbose || std::io::stderr().is_terminal());
     let show = |event: &Event| transcript.show(event);
-    let embedder = options.asking.map(|asking| Embedder::new(options.kind, asking.deadline, asking.on_eof));
-    let mut course = Course::new(options.kind, (audit, audited), launch.home.clone(), &show, outlet)
+    let embedder = options.asking.map(|asking| Embedder::new(options.vendor, asking.deadline, asking.on_eof));
+    let mut course = Course::new(options.vendor, (audit, audited), launch.home.clone(), &show, outlet)
         .sharing(options.audit.is_some())
         .telling(lines(options, &order, &run, version, &before))
         .warning(&before.warnings)
@@ -128,12 +127,12 @@ fn work(options: &Options) -> Result<End, Stop> {
     let (ending, late) = drive.run(&launch, options.timeout, &room_for_more, &mut course).map_err(Stop::failed)?;
     let judgements = course.settle();
     let turn = &mut course.turn;
-    let rollout = turn.session.as_deref().and_then(|session| rollout(options.kind, &launch.home, session));
-    turn.audit(options.kind, &judgements, rollout.as_ref());
+    let journaled = options.vendor.journal().map(|_| journaled(options.vendor, &launch.home, turn.session.as_deref()));
+    turn.audit(&judgements, journaled.as_ref().map(Option::as_ref));
     turn.ended(&ending);
     let (outcome, error) = turn.outcome(&ending, promise.as_ref());
     let printed = run::Printed {
-        vendor: options.kind.word(),
+        vendor: options.vendor.facts().word,
         version: version.to_string(),
         digest: order.frame.as_ref().map(|(_, frame)| frame.digest().as_str()),
         policy: options.policy.word(),
@@ -181,7 +180,7 @@ fn lines(
     Some(match options.format {
         Format::Text | Format::Json => return None,
         Format::Stream => Box::new(Stream {
-            vendor: options.kind.word(),
+            vendor: options.vendor.facts().word,
             version: version.to_string(),
             frame: order.frame.as_ref().map(|(_, frame)| frame.digest().to_string()),
             policy: options.policy.word(),
@@ -191,7 +190,7 @@ fn lines(
         Format::Events => Box::new(Events::new(
             run.into(),
             About {
-                vendor: options.kind.word(),
+                vendor: options.vendor.facts().word,
                 version: version.to_string(),
                 frame: order.frame.as_ref().map(|(_, frame)| frame.clone()),
                 decisions: if options.asking.is_some() { run::ASK } else { options.policy.word() },
@@ -200,8 +199,8 @@ fn lines(
                 model: options.model.clone(),
                 withheld: order.withheld(),
                 ambient: before.left_out.clone(),
-                imposed: adapter::run::imposed(options.kind, order.frame.is_some(), options.hermetic),
-                unavailable: adapter::run::unavailable(options.kind),
+                imposed: adapter::run::imposed(options.vendor, order.frame.is_some(), options.hermetic),
+                unavailable: options.vendor.unavailable(),
             },
         )),
     })
@@ -234,7 +233,7 @@ fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
 /// stood behind `--`.
 fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     for control in &options.needs {
-        let why = match run::controls(options.kind).find(|(known, _)| known == control) {
+        let why = match run::controls(options.vendor).find(|(known, _)| known == control) {
             None => return Err(Stop::usage(format!("--needs {control}: there is no such command"))),
             Some((_, Some(why))) => why,
             // over --decider, or over lines
@@ -248,12 +247,12 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
         return Err(refused(options, control, code, format!("{}: {control} {why}", code.word())));
     }
     let shadowed = |why| shadowed(options, why);
-    adapter::run::layers(options.kind, Path::new("/")).map_err(shadowed)?;
-    adapter::run::carried(options.kind, &options.carried).map_err(shadowed)?;
-    if options.kind == Kind::Codex && !options.hermetic {
-        adapter::run::env_file(&adapter::run::home(options.kind, &options.cwd)).map_err(shadowed)?;
+    options.vendor.shadows(Path::new("/etc")).map_err(shadowed)?;
+    adapter::run::carried(options.vendor, &options.carried).map_err(shadowed)?;
+    if !options.hermetic {
+        options.vendor.env_file(&adapter::run::home(options.vendor, &options.cwd)).map_err(shadowed)?;
     }
-    adapter::run::options(options.kind, &options.passed).map_err(shadowed)
+    adapter::run::options(options.vendor, &options.passed).map_err(shadowed)
 }
 
 /// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.
@@ -270,30 +269,24 @@ fn shadowed(options: &Options, why: String) -> Stop {
 }
 
 /// The hook program that lies beside this one.
-fn hook(kind: Kind) -> Result<String, Stop> {
-    let name = match kind {
-        Kind::Claude => Claude::FACTS.program,
-        Kind::Codex => Codex::FACTS.program,
-    };
+fn hook(vendor: &dyn Hook) -> Result<String, Stop> {
     let own = std::env::current_exe().map_err(|error| Stop::failed(words(error)))?;
-    let hook = own.with_file_name(name);
+    let hook = own.with_file_name(vendor.facts().program);
     match hook.is_file() {
         true => utf8(&hook),
         false => Err(Stop::failed(format!("{}: no such file; it belongs beside mh-run", hook.display()))),
     }
 }
 
-/// What Codex wrote down of the session and of its sub-agents.
-fn rollout(kind: Kind, home: &Path, session: &str) -> Option<Rollout> {
-    if kind != Kind::Codex {
-        return None;
-    }
-    let files = rollout::files(home, session);
-    let mut rollout = Rollout::default();
+/// What the vendor's journal tells of the session and of its sub-agents, where it can be read.
+fn journaled(vendor: &dyn Run, home: &Path, session: Option<&str>) -> Option<Journaled> {
+    let journal = vendor.journal()?;
+    let files = journal.files(home, session?);
+    let mut journaled = Journaled::default();
     for file in &files {
-        rollout::read(file, &mut rollout).ok()?;
+        journal.read(file, &mut journaled).ok()?;
     }
-    (!files.is_empty()).then_some(rollout)
+    (!files.is_empty()).then_some(journaled)
 }
 
 fn utf8(path: &Path) -> Result<String, Stop> {
@@ -303,14 +296,16 @@ fn utf8(path: &Path) -> Result<String, Stop> {
 }
 
 impl Options {
-    /// The project's own instructions, which the isolation of Claude Code drops.
+    /// The project's own instructions, which the isolation of the launch drops.
     fn instructions(&self) -> Result<Option<String>, Stop> {
-        if !self.project_instructions || self.kind != Kind::Claude {
+        let names = self.vendor.ambient().instructions;
+        if !self.project_instructions || names.is_empty() {
             return Ok(None);
         }
-        let file =
-            ["CLAUDE.md", ".claude/CLAUDE.md"].iter().map(|name| self.cwd.join(name)).find(|file| file.is_file());
-        let file = file.ok_or_else(|| Stop::failed(format!("{}: there is no CLAUDE.md in it", self.cwd.display())))?;
+        let file = names.iter().map(|name| self.cwd.join(name)).find(|file| file.is_file());
+        let file = file.ok_or_else(|| {
+            Stop::failed(format!("{}: there is no {} in it", self.cwd.display(), names.first().unwrap_or(&"")))
+        })?;
         let text = fs_err::read_to_string(&file).map_err(|error| Stop::failed(words(error)))?;
         // the longest argument that Linux takes
         match text.len() < 128 * 1024 {

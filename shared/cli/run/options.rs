@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::super::{about, text};
 use super::{PROGRAM, capabilities, schema};
-use crate::adapter::run::{Credentials, Kind};
+use crate::adapter::run::Credentials;
+use crate::adapter::{self, Adapter};
 use crate::decide::Policy;
 use crate::hook::Decider;
 use crate::os::Stop;
@@ -114,7 +115,7 @@ pub enum Prompt {
 /// A turn that is asked for.
 #[derive(Debug)]
 pub struct Options {
-    pub kind: Kind,
+    pub vendor: &'static dyn Adapter,
     pub prompt: Prompt,
     pub frame: Option<PathBuf>,
     pub pin: Option<Digest>,
@@ -146,7 +147,7 @@ pub struct Options {
 /// The command line as it is typed: each flag once.
 #[derive(Default)]
 struct Typed {
-    kind: Option<String>,
+    vendor: Option<String>,
     prompt: Option<Prompt>,
     values: BTreeMap<&'static str, OsString>,
     artifacts: Vec<OsString>,
@@ -218,7 +219,7 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Asked, Stop> {
                     return Err(Stop::usage(format!("there is no flag --{}", name.escape_default())));
                 }
             }
-            lexopt::Arg::Value(kind) if typed.kind.is_none() => typed.kind = Some(text(kind, "the vendor")?),
+            lexopt::Arg::Value(word) if typed.vendor.is_none() => typed.vendor = Some(text(word, "the vendor")?),
             other => return Err(other.unexpected().into()),
         }
     }
@@ -295,8 +296,8 @@ impl Typed {
     }
 
     fn settle(mut self) -> Result<Options, Stop> {
-        let kind = self.kind.as_deref().and_then(Kind::from_word);
-        let kind = kind.ok_or_else(|| Stop::usage("say whose turn: claude or codex"))?;
+        let vendor = self.vendor.as_deref().and_then(adapter::named);
+        let vendor = vendor.ok_or_else(|| Stop::usage(format!("say whose turn: {}", adapter::words(|_| true))))?;
         let prompt =
             self.prompt.take().ok_or_else(|| Stop::usage("say what to do: -p TEXT, or -p with standard input"))?;
         let frame = self.path("frame")?;
@@ -350,11 +351,15 @@ impl Typed {
             return Err(Stop::usage("--env goes with --hermetic"));
         }
         let sandbox = self.word("sandbox")?;
-        match sandbox.as_deref() {
-            None => {}
-            Some(_) if kind == Kind::Claude => return Err(Stop::usage("--sandbox is for codex")),
-            Some("read-only" | "workspace-write" | "danger-full-access") => {}
-            Some(_) => return Err(Stop::usage("--sandbox takes read-only, workspace-write or danger-full-access")),
+        if let Some(word) = &sandbox {
+            let sandboxes = vendor.sandboxes();
+            if sandboxes.is_empty() {
+                let others = adapter::words(|vendor| !vendor.sandboxes().is_empty());
+                return Err(Stop::usage(format!("--sandbox is for {others}")));
+            }
+            if !sandboxes.contains(&word.as_str()) {
+                return Err(Stop::usage(format!("--sandbox takes {}", either(sandboxes))));
+            }
         }
         let handoff_check = self.switch("handoff-check");
         if handoff_check && frame.is_none() {
@@ -363,8 +368,10 @@ impl Typed {
         if !self.artifacts.is_empty() && !handoff_check {
             return Err(Stop::usage("--artifact goes with --handoff-check"));
         }
-        if self.switch("project-instructions") && kind == Kind::Codex {
-            return Err(Stop::usage("--project-instructions is for claude; codex reads its own"));
+        if self.switch("project-instructions") && vendor.ambient().instructions.is_empty() {
+            let others = adapter::words(|vendor| !vendor.ambient().instructions.is_empty());
+            let word = vendor.facts().word;
+            return Err(Stop::usage(format!("--project-instructions is for {others}; {word} reads its own")));
         }
         let decider = self.values.remove("decider").map(|value| decider(&value)).transpose()?;
         if decider.is_some() && asking.is_some() {
@@ -382,7 +389,7 @@ impl Typed {
             return Err(Stop::failed(format!("{}: not a folder", cwd.display())));
         }
         Ok(Options {
-            kind,
+            vendor,
             prompt,
             frame,
             pin,
@@ -438,6 +445,14 @@ impl Typed {
 
 fn absolute(path: &Path) -> Result<PathBuf, Stop> {
     std::path::absolute(path).map_err(|error| Stop::usage(format!("{}: {}", path.display(), words(error))))
+}
+
+/// Words, the last after `or`.
+fn either(words: &[&str]) -> String {
+    match words {
+        [most @ .., one, last] => most.iter().map(|word| format!("{word}, ")).collect::<String>() + one + " or " + last,
+        words => words.concat(),
+    }
 }
 
 fn decider(value: &OsString) -> Result<String, Stop> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::PROGRAM;
 use super::options::Options;
-use crate::adapter::run::{self as adapter, Event, Launch, Order, Version, Warning};
+use crate::adapter::run::{self as adapter, CallEnd, Event, Launch, Order, Version, Warning};
 use crate::decide::clipped;
 use crate::frame::shown;
 use crate::os::{self, tell_if_read};
@@ -21,8 +21,8 @@ pub fn before(options: &Options, order: &Order, launch: &Launch, version: Versio
         let message = "nothing is denied and nothing granted; the vendor's own rules decide";
         warnings.push((Warning::NoFrame, message.to_string()));
     }
-    if let Some(measured) = options.kind.measured().filter(|measured| version > *measured) {
-        let word = options.kind.word();
+    if let Some(measured) = adapter::measured(options.vendor).filter(|measured| version > *measured) {
+        let word = options.vendor.facts().word;
         let message = format!("{word} is {version}; what is known of it was measured on {measured}");
         warnings.push((Warning::OffPin, message));
     }
@@ -30,13 +30,13 @@ pub fn before(options: &Options, order: &Order, launch: &Launch, version: Versio
         complain(PROGRAM, &format!("{}: {message}", code.word()));
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let dropped = adapter::dropped(options.kind, &order.cwd, home.as_deref(), order.instructions.is_some());
+    let dropped = adapter::ambient(options.vendor, &order.cwd, home.as_deref(), order.instructions.is_some());
     let mut left_out: Vec<String> = dropped.iter().map(|path| path.display().to_string()).collect();
     if !left_out.is_empty() {
         complain(PROGRAM, &format!("left out of this turn: {}", left_out.join(", ")));
     }
     if !launch.dropped.is_empty() {
-        let word = options.kind.word();
+        let word = options.vendor.facts().word;
         let names: Vec<String> = launch.dropped.iter().map(|name| shown(name)).collect();
         complain(PROGRAM, &format!("variables that {word} is not given: {}", clipped(&names.join(", "), 600)));
         left_out.extend(names.iter().map(|name| format!("${name}")));
@@ -115,8 +115,10 @@ impl Transcript {
             Event::Requested { tool, input, .. } => {
                 format!("calls {}: {}", shown(tool), clipped(&shown(&input.to_string()), 300))
             }
-            Event::Result { failed: true, content, .. } => format!("failed: {}", clipped(&shown(content), 300)),
-            Event::Result { content, .. } => format!("result: {}", clipped(&shown(content), 300)),
+            Event::Result(CallEnd { failed: true, content, .. }) => {
+                format!("failed: {}", clipped(&shown(content), 300))
+            }
+            Event::Result(CallEnd { content, .. }) => format!("result: {}", clipped(&shown(content), 300)),
             Event::HookFailed { hook, why } => format!("hook failed: {hook}: {why}"),
             Event::Stranger { what, why } => format!("not of this run: {what}: {why}"),
             Event::Notice { text, .. } | Event::Unauthorized { text } => {

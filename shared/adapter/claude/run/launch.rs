@@ -34,7 +34,7 @@ const SET: [(&str, &str); 2] = [("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"), (
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"];
 const MORE: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
-pub(crate) fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose", "--include-hook-events"].map(String::from).to_vec();
     let mut pair = |name: &str, value: &str| arguments.extend([name.to_string(), value.to_string()]);
@@ -62,7 +62,7 @@ pub(crate) fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) ->
     launch.arguments = arguments.into_iter().map(Into::into).collect();
     launch.set.extend(SET.map(|(name, value)| (name.into(), value.into())));
     launch.dropped.retain(|name| SET.iter().all(|(set, _)| name != set));
-    launch.home = home(order.kind, &order.cwd);
+    launch.home = home(order.vendor, &order.cwd);
     if order.hermetic {
         let folder = room.folder("home/.claude").map_err(words)?;
         let name = ".credentials.json";

@@ -6,14 +6,17 @@ use serde_json::Value;
 
 use crate::adapter::claude::EVENTS;
 use crate::adapter::run::record::{count, facts, list, owned, text};
-use crate::adapter::run::{Event, Figures, Warning, Witness};
+use crate::adapter::run::{CallEnd, Event, Figures, Stream, Warning, Witness};
 
 /// How the result of a call begins that failed before it came to a hook or to running.
 const NEVER_RAN: &str = "<tool_use_error>";
 
+/// What the result of a call says whose tool the vendor was told not to offer.
+const NOT_OFFERED: &str = "is disabled for this session";
+
 /// Reads the stream.
 #[derive(Debug, Default)]
-pub struct Claude {
+pub struct StreamJson {
     requests: HashSet<String>,
     /// The hooks at work at an event that comes once at a time, by the names the vendor gives them.
     at_work: Vec<String>,
@@ -22,8 +25,8 @@ pub struct Claude {
 /// Events that come one at a time: two hooks at work at one of them are two that were registered for it.
 const ONCE: [&str; 2] = ["SessionStart", "UserPromptSubmit"];
 
-impl Claude {
-    pub(crate) fn record(&mut self, record: &Value) -> Vec<Event> {
+impl Stream for StreamJson {
+    fn record(&mut self, record: &Value) -> Vec<Event> {
         let kind = (text(record, "/type").unwrap_or_default(), text(record, "/subtype").unwrap_or_default());
         match kind {
             ("system", "init") => {
@@ -73,7 +76,9 @@ impl Claude {
             }],
         }
     }
+}
 
+impl StreamJson {
     /// A hook that starts, where it is none of ours: at an event that ours are not registered for, or beside ours.
     fn hook_started(&mut self, record: &Value) -> Option<Event> {
         let event = event_of(record)?;
@@ -258,15 +263,17 @@ fn result(record: &Value, block: &Value) -> Vec<Event> {
         Some(Value::Array(parts)) => parts.iter().filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n"),
         _ => String::new(),
     };
-    let result = Event::Result {
+    let ran = !content.starts_with(NEVER_RAN) && !turned_down;
+    let result = Event::Result(CallEnd {
         call_id: id.into(),
         failed: block.get("is_error").and_then(Value::as_bool).unwrap_or(false),
-        ran: !content.starts_with(NEVER_RAN) && !turned_down,
+        ran,
+        withheld: !ran && content.contains(NOT_OFFERED),
         witness,
         content,
         exit_code: None,
         record: record.get("tool_use_result").filter(|result| !result.is_null()).cloned().map(Box::new),
-    };
+    });
     let why = format!("it settled or rewrote the call {id}, and is none of this run's");
     let stranger = plugin.then(|| Event::Stranger { what: "a plugin".into(), why });
     std::iter::once(result).chain(stranger).collect()

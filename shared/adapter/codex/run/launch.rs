@@ -20,7 +20,7 @@ pub const NO_SEARCH: &str = "web_search=\"disabled\"";
 
 const KEYS: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"];
 
-pub(crate) fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
     let mut arguments: Vec<String> =
         ["exec", "--json", "--skip-git-repo-check", "--ignore-user-config", "--ignore-rules"]
             .map(String::from)
@@ -48,7 +48,7 @@ pub(crate) fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) ->
     // a zsh reads this folder before every hook, and one line in it can end the hook with 0
     let empty = room.folder("zdotdir").map_err(words)?;
     launch.set.push(("ZDOTDIR".into(), empty.into()));
-    launch.home = home(order.kind, &order.cwd);
+    launch.home = home(order.vendor, &order.cwd);
     if order.hermetic {
         let folder = room.folder("home/.codex").map_err(words)?;
         in_a_keyring(order, &launch.home)?;

@@ -1,6 +1,258 @@
 //! A governed run of Codex.
 
-pub mod agreed;
-pub mod launch;
-pub mod rollout;
-pub mod stream;
+mod agreed;
+mod launch;
+mod rollout;
+mod rules;
+mod stream;
+
+use std::path::Path;
+
+use super::Codex;
+use super::setup::dotenv::codex_env_file;
+use super::setup::machine;
+use crate::adapter::run::{
+    Ambient, Journal, Launch, Order, Passed, Rows, Run, Settings, Stream, VARIABLES, Variables, VendorOptions, flag,
+    harmless_layer, valued,
+};
+use crate::os::PrivateRoom;
+use crate::os::obeyed::obeyed;
+
+impl Run for Codex {
+    fn own_folder(&self) -> (&'static str, &'static str) {
+        ("CODEX_HOME", ".codex")
+    }
+
+    fn variables(&self) -> &'static Variables {
+        &Variables { own: &["CODEX_"], passes: PASSES, marks: MARKS }
+    }
+
+    fn options(&self) -> &'static VendorOptions {
+        &VendorOptions {
+            passed: PASSED,
+            short: &[("-c", "--config"), ("-m", "--model"), ("-i", "--image")],
+            settings: Some(Settings { option: "--config", shown: "-c", keys: KEYS }),
+        }
+    }
+
+    fn sandboxes(&self) -> &'static [&'static str] {
+        &["read-only", "workspace-write", "danger-full-access"]
+    }
+
+    fn ambient(&self) -> &'static Ambient {
+        &Ambient { everywhere: &[".codex/config.toml", ".codex/hooks.json"], instructions: &[], home: &[] }
+    }
+
+    fn prepare(&self, order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+        launch::prepare(order, room, launch)
+    }
+
+    fn imposed(&self, _: bool) -> Rows {
+        vec![
+            ("settings", "--ignore-user-config"),
+            ("variables", VARIABLES),
+            ("command rules", "--ignore-rules"),
+            ("hooks", "the run's own, by -c, with their trust"),
+            ("login shell", "ZDOTDIR is an empty folder"),
+            ("sandbox", "-s: as told, else workspace-write where the frame admits writing or a shell, else read-only"),
+        ]
+    }
+
+    fn unavailable(&self) -> Rows {
+        vec![("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted")]
+    }
+
+    fn shadows(&self, etc: &Path) -> Result<(), String> {
+        machine(etc).iter().try_for_each(|layer| {
+            let why = layer.broken.clone().or_else(|| layer.stops());
+            harmless_layer(&layer.file, why.as_deref(), &layer.losses(), layer.root.as_ref(), |_| None)
+        })?;
+        rules::narrow(&etc.join("codex/rules"))
+    }
+
+    /// Its `.env`, whose variables override those that the launch leaves out.
+    fn env_file(&self, home: &Path) -> Result<(), String> {
+        let file = home.join(".env");
+        let shown = file.display();
+        let taken = codex_env_file(&file).map_err(|why| {
+            format!("SHADOWED: {shown}: it cannot be read, so it is not known what it sets for every hook: {why}")
+        })?;
+        let fault = taken.iter().find_map(|(name, _)| {
+            let ours =
+                name.starts_with("MH_").then_some("is a setting of the hook, which this run gives by its own line");
+            Some((name, obeyed(name).or(ours)?))
+        });
+        match fault {
+            None => Ok(()),
+            Some((name, what)) => Err(format!(
+                "SHADOWED: {shown}: {name} {what}; Codex sets it for every hook: take it out, or use --hermetic"
+            )),
+        }
+    }
+
+    fn agrees(&self, order: &Order, launch: &Launch, room: &PrivateRoom) -> Result<(), String> {
+        agreed::agreed(order, launch, room)
+    }
+
+    fn stream(&self) -> Box<dyn Stream> {
+        Box::new(stream::ExecJson::default())
+    }
+
+    fn journal(&self) -> Option<&'static dyn Journal> {
+        Some(&rollout::Rollouts)
+    }
+}
+
+const PASSED: &[Passed] = &[
+    valued("--add-dir"),
+    valued("--config"),
+    valued("--image"),
+    valued("--local-provider"),
+    valued("--model"),
+    flag("--oss"),
+];
+
+/// Keys of Codex's configuration that `-c` may set: the model, where it is served, and how it
+/// thinks. One that ends in a dot stands for all below it.
+const KEYS: &[&str] = &[
+    "hide_agent_reasoning",
+    "model",
+    "model_context_window",
+    "model_provider",
+    "model_providers.",
+    "model_reasoning_effort",
+    "model_reasoning_summary",
+    "model_verbosity",
+    "plan_mode_reasoning_effort",
+    "service_tier",
+    "show_raw_agent_reasoning",
+    "tools.update_plan.",
+];
+
+/// What Codex 0.171.0 may be told. Not here: what makes it a part of another session, or sends its logins elsewhere.
+const PASSES: &[&str] = &[
+    "CODEX_HOME",
+    "CODEX_SQLITE_HOME",
+    "CODEX_API_KEY",
+    "CODEX_ACCESS_TOKEN",
+    "CODEX_CA_CERTIFICATE",
+    "CODEX_GITHUB_PERSONAL_ACCESS_TOKEN",
+    "CODEX_OSS_BASE_URL",
+    "CODEX_OSS_PORT",
+];
+
+/// What it sets for the programs that it starts, this one among them.
+const MARKS: &[&str] = &[
+    "CODEX_CI",
+    "CODEX_INTERNAL_ORIGINATOR_OVERRIDE",
+    "CODEX_MANAGED_*",
+    "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "CODEX_TOOL_CALL_ID",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::adapter::run::{Fate, fate, options};
+
+    fn passed(words: &[&str]) -> Result<Vec<String>, String> {
+        options(&Codex, &words.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_are_passed_by_a_list_and_by_no_other_way() {
+        assert_eq!(
+            passed(&["-c", "model_providers.x.base_url=\"u\""]).unwrap(),
+            ["--config=model_providers.x.base_url=\"u\""]
+        );
+        for words in [
+            &["--dangerously-bypass-hook-trust"][..],
+            &["--disable", "hooks"],
+            &["-c", "features.hooks=false"],
+            &["-c", "\"features\".hooks=false"],
+            &["-c", "hooks.PreToolUse=[]"],
+            &["-c", "model"],
+            &["--ephemeral"],
+        ] {
+            assert!(passed(words).unwrap_err().starts_with("SHADOWED: "), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_layer_above_that_takes_from_the_hook_refuses_the_run() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        assert_eq!(Codex.shadows(root.path()), Ok(()));
+        write("codex/config.toml", "# hooks\nmodel = \"x\"\n");
+        assert_eq!(Codex.shadows(root.path()), Ok(()));
+        write("codex/requirements.toml", "[features]\nhooks = false\n");
+        assert!(Codex.shadows(root.path()).unwrap_err().contains("requirements.toml: features.hooks switches"));
+        for (name, text) in [
+            ("config.toml", "[[hooks.Stop]]\n"),
+            ("managed_config.toml", "hooks = 1 2\n"),
+            ("config.toml", "[features]\nunified_exec_tty = true\n"),
+            ("hooks.json", "{\"hooks\":{\"PreToolUse\":[]}}"),
+            ("requirements.toml", "allow_managed_hooks_only = true\n"),
+        ] {
+            std::fs::remove_dir_all(root.path().join("codex")).unwrap();
+            write(&format!("codex/{name}"), text);
+            assert!(Codex.shadows(root.path()).unwrap_err().starts_with("SHADOWED: "), "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn what_its_env_file_sets_for_a_hook_refuses_the_run() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(Codex.env_file(home.path()), Ok(()));
+        for (text, named) in [
+            ("OPENAI_API_KEY=x\nHTTPS_PROXY=http://p\n", None),
+            ("# BASH_ENV=/x\nCODEX_HOME=/x\n", None),
+            ("BASH_ENV=/x\n", Some("BASH_ENV")),
+            ("A=1\nexport SHELLOPTS='noexec'\n", Some("SHELLOPTS")),
+            ("no line\nZDOTDIR=/x\n", Some("ZDOTDIR")),
+            ("LD_PRELOAD=/x.so", Some("LD_PRELOAD")),
+            ("MH_FRAME=/x", Some("MH_FRAME")),
+        ] {
+            std::fs::write(home.path().join(".env"), text).unwrap();
+            match (Codex.env_file(home.path()), named) {
+                (Ok(()), None) => {}
+                (Err(why), Some(name)) => {
+                    assert!(why.starts_with("SHADOWED: ") && why.contains(&format!(".env: {name} ")), "{why}");
+                }
+                (found, _) => panic!("{text}: {found:?}"),
+            }
+        }
+        std::fs::remove_file(home.path().join(".env")).unwrap();
+        std::fs::create_dir(home.path().join(".env")).unwrap();
+        assert!(Codex.env_file(home.path()).unwrap_err().contains("it cannot be read"));
+    }
+
+    #[test]
+    fn its_own_names_pass_by_a_list() {
+        for name in [
+            "PATH",
+            "OPENAI_API_KEY",
+            "OPENAI_BASE_URL",
+            "AZURE_OPENAI_API_KEY",
+            "CODEX_HOME",
+            "CODEX_API_KEY",
+            "CODEX_CA_CERTIFICATE",
+            "RUST_LOG",
+            "CLAUDE_CONFIG_DIR",
+        ] {
+            assert_eq!(fate(&Codex, name), Fate::Passes, "{name}");
+        }
+        for name in ["CODEX_EXEC_SERVER_URL", "CODEX_APP_SERVER_LOGIN_ISSUER", "CODEX_NO_SUCH_THING_YET"] {
+            assert!(matches!(fate(&Codex, name), Fate::Dropped(_)), "{name}");
+        }
+    }
+}

@@ -6,24 +6,35 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::adapter::codex::Codex;
-use crate::adapter::run::Event;
 use crate::adapter::run::record::{figures, list, owned, text};
-use crate::os::open_regular;
-use crate::os::{LINES, MOST, too_long};
+use crate::adapter::run::{CallEnd, Event, Journal, Journaled};
+use crate::os::{LINES, MOST, open_regular, too_long};
 
-/// What a rollout tells of a turn.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Rollout {
-    /// Calls that ran: their id and what they are.
-    pub ran: Vec<(String, String)>,
-    /// Calls that ran and that no hook ever sees.
-    pub unseen: Vec<(String, String)>,
-    /// How many calls the model was told are blocked by a hook, as far as that shows.
-    pub blocked: usize,
-    /// How many model calls were made.
-    pub model_calls: u64,
-    /// The model.
-    pub model: Option<String>,
+/// Codex's rollouts, below its folder.
+#[derive(Debug)]
+pub struct Rollouts;
+
+impl Journal for Rollouts {
+    fn files(&self, home: &Path, session: &str) -> Vec<PathBuf> {
+        files(home, session)
+    }
+
+    fn file(&self, home: &Path, id: &str) -> Option<PathBuf> {
+        file(home, id)
+    }
+
+    fn line(&self, bytes: &[u8]) -> (Option<String>, Vec<Event>) {
+        line(bytes)
+    }
+
+    fn read(&self, path: &Path, into: &mut Journaled) -> std::io::Result<()> {
+        read(path, into)
+    }
+
+    /// A command may run on, and its record come later.
+    fn comes_later(&self, tool: &str) -> bool {
+        tool == "Bash"
+    }
 }
 
 /// Items that are no call, or one that only waits (0.171.0). Any other kind has to have been put to
@@ -46,9 +57,8 @@ const NO_CALL: [&str; 11] = [
 /// The longest first record of a rollout that is read, in bytes; it holds the session's instructions.
 const FIRST: u64 = 16 * 1024 * 1024;
 
-/// The rollout files of a session below the vendor's folder: its own, and, where the same session
-/// started them, those of its sub-agents.
-pub fn files(home: &Path, session: &str) -> Vec<PathBuf> {
+/// Its own, and, where the same session started them, those of its sub-agents.
+fn files(home: &Path, session: &str) -> Vec<PathBuf> {
     let mut found = walk(home);
     found.retain(|path| belongs(path, session));
     found
@@ -83,11 +93,7 @@ fn belongs(path: &Path, session: &str) -> bool {
     read.is_ok() && text(&record, "/payload/session_id") == Some(session)
 }
 
-/// Add what a rollout file tells.
-///
-/// # Errors
-/// It cannot be read, is no regular file, or is longer than what is read of a file in a turn.
-pub fn read(path: &Path, into: &mut Rollout) -> std::io::Result<()> {
+fn read(path: &Path, into: &mut Journaled) -> std::io::Result<()> {
     let file = open_regular(path)?;
     if file.metadata()?.len() > MOST {
         return Err(too_long(path));
@@ -108,9 +114,8 @@ pub fn read(path: &Path, into: &mut Rollout) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The file whose name has this id, a session's or a sub-agent's, once it is there. The newest folders
-/// are looked into first: a person's hold thousands of files.
-pub fn file(home: &Path, id: &str) -> Option<PathBuf> {
+/// The newest folders are looked into first: a person's hold thousands of files.
+fn file(home: &Path, id: &str) -> Option<PathBuf> {
     let mut left = vec![home.join("sessions")];
     while let Some(path) = left.pop() {
         let Ok(entries) = std::fs::read_dir(&path) else { continue };
@@ -129,9 +134,7 @@ pub fn file(home: &Path, id: &str) -> Option<PathBuf> {
     None
 }
 
-/// What a line tells of what the model says, of calls, by the ids that the hook saw, and of model calls,
-/// and the vendor's own time of it.
-pub fn line(line: &[u8]) -> (Option<String>, Vec<Event>) {
+fn line(line: &[u8]) -> (Option<String>, Vec<Event>) {
     let record: Value = serde_json::from_slice(line).unwrap_or_default();
     let word = |at| text(&record, at).unwrap_or_default();
     let event = match (word("/type"), word("/payload/type")) {
@@ -174,8 +177,8 @@ fn output(record: &Value) -> String {
 
 /// The same of one that a hook blocked.
 fn denied(record: &Value) -> Option<Event> {
-    let (call_id, failed, ran) = (owned(record, "/payload/call_id")?, true, false);
-    Some(Event::Result { call_id, failed, content: output(record), ran, witness: None, exit_code: None, record: None })
+    let call_id = owned(record, "/payload/call_id")?;
+    Some(Event::Result(CallEnd { call_id, failed: true, content: output(record), ..CallEnd::default() }))
 }
 
 /// Whether it is the output of a script of several calls, each with an id of its own.
@@ -208,15 +211,15 @@ fn result(record: &Value) -> Option<Event> {
     let status = text(item, "/status");
     let content = ["/aggregated_output", "/stdout", "/error/message", "/query"].iter().find_map(|at| text(item, at));
     let content = content.map_or_else(|| words(item, "/result/content"), String::from);
-    Some(Event::Result {
+    Some(Event::Result(CallEnd {
         call_id: owned(item, "/id")?,
         failed: status.is_some_and(|status| status != "completed"),
         content,
         ran: !matches!(status, Some("declined" | "blocked")),
-        witness: None,
         exit_code: item.get("exit_code").and_then(Value::as_i64),
         record: Some(Box::new(item.clone())),
-    })
+        ..CallEnd::default()
+    }))
     .filter(|_| !kind.is_empty())
 }
 
@@ -236,7 +239,7 @@ fn blocked(record: &Value) -> usize {
     }
 }
 
-fn item(record: &Value, into: &mut Rollout) {
+fn item(record: &Value, into: &mut Journaled) {
     let word = |at| text(record, at).unwrap_or_default();
     let (kind, id) = (word("/payload/item/type"), word("/payload/item/id"));
     if NO_CALL.contains(&kind) {

@@ -4,21 +4,21 @@
 use serde_json::{Value, json};
 
 use crate::adapter::run::record::{figures, owned, text};
-use crate::adapter::run::{Event, Figures, Warning};
+use crate::adapter::run::{CallEnd, Event, Figures, Stream, Warning};
 
 /// What the vendor says of a call that needed an approval which nobody could give.
 const NOT_APPROVED: &str = "requires approval, but approval policy is never";
 
 /// Reads the stream.
 #[derive(Debug, Default)]
-pub struct Codex {
+pub struct ExecJson {
     messages: u64,
     errors: Vec<String>,
     denials: Vec<(String, String, Value)>,
 }
 
-impl Codex {
-    pub(crate) fn record(&mut self, record: &Value) -> Vec<Event> {
+impl Stream for ExecJson {
+    fn record(&mut self, record: &Value) -> Vec<Event> {
         match text(record, "/type").unwrap_or_default() {
             "thread.started" => {
                 vec![Event::Started { session: owned(record, "/thread_id"), model: None, facts: Box::default() }]
@@ -48,7 +48,9 @@ impl Codex {
             kind => vec![Event::Opaque { kind: kind.into(), subtype: None }],
         }
     }
+}
 
+impl ExecJson {
     fn failed(&mut self, message: Option<&str>) -> Event {
         let error = message.map(String::from).or_else(|| self.errors.last().cloned());
         let error = error.unwrap_or_else(|| "the turn failed without a word".into());
@@ -84,8 +86,10 @@ impl Codex {
             }
             _ => {
                 let (call, result) = (call(record), result(record));
-                if let (Some(Event::Requested { call_id, tool, input, .. }), Some(Event::Result { content, .. })) =
-                    (&call, &result)
+                if let (
+                    Some(Event::Requested { call_id, tool, input, .. }),
+                    Some(Event::Result(CallEnd { content, .. })),
+                ) = (&call, &result)
                     && content.contains(NOT_APPROVED)
                 {
                     self.denials.push((call_id.clone(), tool.clone(), input.clone()));
@@ -121,13 +125,12 @@ fn call(record: &Value) -> Option<Event> {
 fn result(record: &Value) -> Option<Event> {
     let item = record.get("item")?;
     let failed = text(item, "/status").is_some_and(|status| status != "completed");
-    Some(Event::Result {
+    Some(Event::Result(CallEnd {
         call_id: owned(item, "/id")?,
         failed,
         content: text(item, "/aggregated_output").or(text(item, "/error/message")).unwrap_or_default().into(),
         ran: true,
-        witness: None,
         exit_code: item.get("exit_code").and_then(Value::as_i64),
-        record: None,
-    })
+        ..CallEnd::default()
+    }))
 }

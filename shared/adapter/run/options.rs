@@ -1,0 +1,105 @@
+//! What stands behind `--`: options that are passed on to the vendor.
+
+use std::ffi::OsString;
+
+use super::Run;
+
+/// An option of a vendor that may be passed on: it takes nothing from the seam.
+#[derive(Debug)]
+pub struct Passed {
+    /// Its long name.
+    pub name: &'static str,
+    /// Whether a value follows.
+    pub value: bool,
+}
+
+/// An option that stands alone.
+pub const fn flag(name: &'static str) -> Passed {
+    Passed { name, value: false }
+}
+
+/// An option with a value.
+pub const fn valued(name: &'static str) -> Passed {
+    Passed { name, value: true }
+}
+
+/// What may be passed to a vendor.
+#[derive(Debug)]
+pub struct VendorOptions {
+    /// By their long names: none that loads settings, plugins or agents (each may hold hooks), answers prompts, or takes
+    /// a part of the launch out.
+    pub passed: &'static [Passed],
+    /// Short names, and the long ones that they stand for.
+    pub short: &'static [(&'static str, &'static str)],
+    /// An option that sets a key of the configuration.
+    pub settings: Option<Settings>,
+}
+
+/// An option that sets a key of the configuration.
+#[derive(Debug)]
+pub struct Settings {
+    /// Its long name.
+    pub option: &'static str,
+    /// The name that people use.
+    pub shown: &'static str,
+    /// The keys that it may set. One that ends in a dot stands for all below it.
+    pub keys: &'static [&'static str],
+}
+
+impl Settings {
+    /// Whether this one may be set.
+    fn harmless(&self, setting: &str) -> bool {
+        let Some((key, _)) = setting.split_once('=') else { return false };
+        let key = key.trim();
+        let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        plain && self.keys.iter().any(|known| if known.ends_with('.') { key.starts_with(known) } else { key == *known })
+    }
+}
+
+/// Take what stands after `--`. Each option is spelled out with its value, so that none can be
+/// read in two ways.
+///
+/// # Errors
+/// The first that is not on the list.
+pub fn options(vendor: &dyn Run, given: &[OsString]) -> Result<Vec<String>, String> {
+    let shadowed = |word: &str, why: &str| format!("SHADOWED: {word}: {why}");
+    let allowed = vendor.options();
+    let product = vendor.facts().word;
+    let mut taken = Vec::new();
+    let mut words = given.iter();
+    while let Some(word) = words.next() {
+        let word = word.to_str().ok_or_else(|| shadowed(&word.to_string_lossy(), "it is not UTF-8"))?;
+        let long = allowed.short.iter().find(|(short, _)| *short == word).map_or(word, |(_, long)| long);
+        let (name, joined) = match long.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+            _ => (long, None),
+        };
+        let passed = allowed.passed.iter().find(|passed| passed.name == name).ok_or_else(|| {
+            shadowed(word, &format!("not an option that can be passed to {product} under a frame; see --help"))
+        })?;
+        if !passed.value {
+            match joined {
+                None => taken.push(name.into()),
+                Some(_) => return Err(shadowed(word, "it takes no value")),
+            }
+            continue;
+        }
+        let value = match joined {
+            Some(value) => value,
+            None => {
+                words.next().and_then(|value| value.to_str()).ok_or_else(|| shadowed(word, "its value is missing"))?
+            }
+        };
+        if let Some(settings) = allowed.settings.as_ref().filter(|settings| settings.option == name)
+            && !settings.harmless(value)
+        {
+            return Err(shadowed(
+                &format!("{} {value}", settings.shown),
+                "not a key that can be set under a frame; see --help",
+            ));
+        }
+        // a value that begins with a dash would be taken for an option where it stands alone
+        taken.push(format!("{name}={value}"));
+    }
+    Ok(taken)
+}
