@@ -434,7 +434,7 @@ fn schemas_are_printed_by_name_and_are_schemas() {
 #[test]
 fn capabilities_are_what_the_run_goes_by() {
     let mut seen = Seen::of("capabilities");
-    for vendor in adapter::ALL {
+    for vendor in adapter::ALL.iter().copied() {
         let word = vendor.facts().word;
         let (code, stdout, _) = run("mh-run", &["capabilities", word, "--output-format", "json"]);
         let value: Value = serde_json::from_str(&stdout).unwrap();

@@ -1,8 +1,10 @@
 //! What a frame's author should hear: true of the document, and surely not what was meant.
 
-use super::{Hook, claude::Claude, codex::Codex};
+use std::collections::BTreeMap;
+
+use super::{HOOKS, Hook};
 use crate::decide::admits;
-use crate::frame::{Doubt, Operation, doubts, mcp, shown};
+use crate::frame::{Doubt, Operation, doubts, shown};
 use crate::scope;
 use crate::seal::VerifiedFrame;
 
@@ -10,42 +12,21 @@ use crate::seal::VerifiedFrame;
 pub fn advice(frame: &VerifiedFrame) -> Vec<String> {
     let mut all: Vec<String> = surely_meant_otherwise(frame).iter().map(ToString::to_string).collect();
     scope(frame, &mut all);
-    names(frame, &mut all);
-    reach(frame, &mut all);
-    too_long(&Claude, frame, &mut all);
-    too_long(&Codex, frame, &mut all);
+    for vendor in HOOKS {
+        all.extend(vendor.advice(frame));
+    }
+    for vendor in HOOKS {
+        all.extend(too_long(*vendor, frame));
+    }
     all
 }
 
 /// What `mh-frame-seal` does not mint.
 pub fn surely_meant_otherwise(frame: &VerifiedFrame) -> Vec<Doubt> {
     let mut all = doubts(frame.frame());
+    all.extend(ambiguous(frame));
     all.extend(scope::covered(&frame.frame().scope).into_iter().map(|(rule, by)| Doubt::Covered { rule, by }));
     all
-}
-
-/// Names of MCP servers and tools that Codex does not tell from others.
-fn names(frame: &VerifiedFrame, all: &mut Vec<String>) {
-    let pairs = frame.frame().operations.iter().filter_map(|operation| match operation {
-        Operation::McpCall { server, tool } => Some((server, tool, mcp::narrow(server), mcp::narrow(tool))),
-        _ => None,
-    });
-    let mut changed = pairs
-        .filter(|(server, tool, plain_server, plain_tool)| plain_server != *server || plain_tool != *tool)
-        .map(|(server, tool, plain_server, plain_tool)| {
-            format!("{} for {}", shown(&format!("{plain_server}/{plain_tool}")), shown(&format!("{server}/{tool}")))
-        });
-    let listed: Vec<String> = changed.by_ref().take(3).collect();
-    if !listed.is_empty() {
-        let more = match changed.count() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        all.push(format!(
-            "Codex takes every character of an mcp name but letters and digits for `_`, so this frame admits there as well {}{more}",
-            listed.join(", ")
-        ));
-    }
 }
 
 fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
@@ -78,39 +59,46 @@ fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
     }
 }
 
-/// Operations that are admitted and that a vendor has no admitted tool for.
-fn reach(frame: &VerifiedFrame, all: &mut Vec<String>) {
-    all.extend(codex_lacks(frame));
-    if let Some(names) = without_shell(frame, &[Operation::DirList, Operation::Search]) {
-        all.push(format!(
-            "Claude Code offers its tools for {names} only when asked (--tools with Glob and Grep); else its shell \
-             does that, and shell is not admitted"
-        ));
+/// Pairs of an mcp server and a tool that a vendor renders as another pair, by the vendor that keeps the fewest
+/// characters of a name first.
+fn ambiguous(frame: &VerifiedFrame) -> Vec<Doubt> {
+    let pairs = frame.frame().operations.iter().filter_map(|operation| match operation {
+        Operation::McpCall { server, tool } => Some((server, tool)),
+        _ => None,
+    });
+    let mut renderings: Vec<_> = HOOKS.iter().map(|vendor| &vendor.facts().mcp).collect();
+    renderings.sort_by_key(|rendering| rendering.kept.len());
+    let mut found: BTreeMap<(&String, &String), Doubt> = BTreeMap::new();
+    for rendering in renderings {
+        let rendered = |server, tool| rendering.join(&rendering.of(server), &rendering.of(tool));
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for (server, tool) in pairs.clone() {
+            *seen.entry(rendered(server, tool)).or_default() += 1;
+        }
+        for (server, tool) in pairs.clone() {
+            let rendered = rendered(server, tool);
+            if rendering.splits(&rendered).count() != 1 || seen.get(&rendered).is_some_and(|count| *count > 1) {
+                let doubt = Doubt::AmbiguousMcp { server: server.clone(), tool: tool.clone(), rendered };
+                found.entry((server, tool)).or_insert(doubt);
+            }
+        }
     }
-}
-
-/// What the frame admits and Codex has no tool for but its shell, which the frame does not admit; in words.
-pub fn codex_lacks(frame: &VerifiedFrame) -> Option<String> {
-    let by_shell = [Operation::DirList, Operation::FileRead, Operation::Search, Operation::SkillLoad];
-    let names = without_shell(frame, &by_shell)?;
-    Some(format!("Codex has no tool for {names}: its shell does that, and shell is not admitted"))
+    found.into_values().collect()
 }
 
 /// The names of those of these operations that are admitted, where the shell is not.
-fn without_shell(frame: &VerifiedFrame, operations: &[Operation]) -> Option<String> {
+pub fn without_shell(frame: &VerifiedFrame, operations: &[Operation]) -> Option<String> {
     let admitted = operations.iter().filter(|operation| admits(frame, operation)).map(Operation::name);
     let names: Vec<&str> = admitted.collect();
     (!names.is_empty() && !admits(frame, &Operation::Shell)).then(|| names.join(", "))
 }
 
-fn too_long(vendor: &dyn Hook, frame: &VerifiedFrame, all: &mut Vec<String>) {
-    let text = frame.text();
-    if vendor.measure(&text.whole()) > vendor.facts().text_limit {
-        let kept = text.within(vendor.facts().text_limit, |text| vendor.measure(text));
-        let note = kept.lines().last().unwrap_or_default();
-        all.push(format!(
-            "the instruction text is longer than {} carries; it ends with: {note}",
-            vendor.facts().product
-        ));
+fn too_long(vendor: &dyn Hook, frame: &VerifiedFrame) -> Option<String> {
+    let (text, facts) = (frame.text(), vendor.facts());
+    if vendor.measure(&text.whole()) <= facts.text_limit {
+        return None;
     }
+    let kept = text.within(facts.text_limit, |text| vendor.measure(text));
+    let note = kept.lines().last().unwrap_or_default();
+    Some(format!("the instruction text is longer than {} carries; it ends with: {note}", facts.product))
 }

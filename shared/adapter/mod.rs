@@ -4,20 +4,22 @@
 mod advice;
 pub mod claude;
 pub mod codex;
+mod neighbour;
 mod payload;
 mod places;
 pub mod run;
 pub mod setup;
 mod table;
 
-pub use advice::{advice, codex_lacks, surely_meant_otherwise};
+pub use advice::{advice, surely_meant_otherwise, without_shell};
+pub use neighbour::{Neighbour, is_copy, stranger};
 pub use payload::{Input, Keys, LONGEST, MOST_BYTES, MOST_PATHS, Payload};
 pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use self::run::Run;
 use crate::decide::{Half, Reading, Wanted};
@@ -25,6 +27,7 @@ use crate::frame::{Operation, mcp};
 use crate::json::{Layout, Writer};
 pub use crate::os::Wire;
 use crate::protocol::one_line;
+use crate::seal::VerifiedFrame;
 
 /// How the id of a call begins that only `mh-setup doctor` makes: an audit tells it from an agent's
 /// by that. What is fired names no decider, so none is ever asked about one.
@@ -59,6 +62,10 @@ pub struct Facts {
     /// import, in the form of [`Place::Names`]. Where the path rules refuse a file, or none may be read, an
     /// import is a way to it.
     pub loaded: &'static [&'static [&'static str]],
+    /// How it names the tools of MCP servers.
+    pub mcp: mcp::Rendering,
+    /// The variable that names the project folder, where there is one.
+    pub project: Option<&'static str>,
     /// The tools of the release that was measured.
     pub table: &'static Table,
 }
@@ -74,25 +81,20 @@ pub trait Hook: Sync + fmt::Debug {
     /// What an event of this name is to the guard.
     fn event(&self, name: &str) -> Event;
 
-    /// Whose payload this is, if it is not this vendor's.
-    fn stranger(&self, payload: &Payload<'_>) -> Option<&'static str>;
-
     /// What a call of an MCP tool asks for.
     fn mcp(&self, payload: &Payload<'_>, tool: &str) -> RawAsks;
 
     /// What a call asks for. Paths are as the payload has them.
     fn asks(&self, payload: &Payload<'_>, tool: &str) -> RawAsks {
-        if tool.starts_with(mcp::PREFIX) {
-            return self.mcp(payload, tool);
+        let facts = self.facts();
+        match tool.starts_with(facts.mcp.prefix) {
+            true => self.mcp(payload, tool),
+            false => facts.table.asks(payload, tool, facts.product),
         }
-        self.facts().table.asks(payload, tool, self.facts().product)
     }
 
     /// Whether an admitted call of this tool is granted where the vendor would ask somebody.
     fn grants_approval(&self, tool: &str) -> bool;
-
-    /// The project folder, where the environment names it.
-    fn project(&self, environment: Environment<'_>) -> Option<PathBuf>;
 
     /// Why the vendor would not run a call with this input in place of its own, if it would not;
     /// it runs the call as it was then, or neither. To follow the tool's name.
@@ -112,7 +114,13 @@ pub trait Hook: Sync + fmt::Debug {
 
     /// The input of a call of this tool as the vendor would give it to a hook, for somebody who asks what would be
     /// said. `about` is what the call is about in one word: a file, a command, an address; `folder` is the project's.
-    fn sample(&self, tool: &str, about: &str, folder: &Path) -> Sample;
+    /// `None`: it is about a file, and none is named.
+    fn sample(&self, tool: &str, about: &str, folder: &Path) -> Option<Sample>;
+
+    /// What an author of this frame should hear of this vendor in particular.
+    fn advice(&self, _frame: &VerifiedFrame) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The answer on the vendor's wire.
     fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire;
@@ -121,17 +129,36 @@ pub trait Hook: Sync + fmt::Debug {
 /// A vendor, whole.
 pub trait Adapter: Run {}
 
-/// All of them. A vendor more is a folder, a program, and a line here.
-pub static ALL: [&dyn Adapter; 2] = [&claude::Claude, &codex::Codex];
+/// The lists of all vendors, from one line each.
+macro_rules! adapters {
+    ($($folder:ident::$name:ident),+ $(,)?) => {
+        /// All of them, as a hook knows them.
+        pub static HOOKS: &[&dyn Hook] = &[$(&$folder::$name),+];
+
+        /// All of them, whole.
+        pub static ALL: &[&dyn Adapter] = &[$(&$folder::$name),+];
+
+        /// What the hook of each knows of all: no list of the above, since a hook is built without what it does not need.
+        pub static NEIGHBOURS: &[Neighbour] = &[$($folder::NEIGHBOUR),+];
+    };
+}
+
+// a vendor more is a folder, its line above, a program, and a name here
+adapters!(claude::Claude, codex::Codex);
 
 /// The vendor of this word.
 pub fn named(word: &str) -> Option<&'static dyn Adapter> {
-    ALL.into_iter().find(|vendor| vendor.facts().word == word)
+    ALL.iter().copied().find(|vendor| vendor.facts().word == word)
+}
+
+/// The same, as a hook knows it.
+pub fn hook_named(word: &str) -> Option<&'static dyn Hook> {
+    HOOKS.iter().copied().find(|vendor| vendor.facts().word == word)
 }
 
 /// The words of those for which this holds, for a sentence: `claude or codex`.
 pub fn words(holds: impl Fn(&dyn Adapter) -> bool) -> String {
-    let words: Vec<&str> = ALL.into_iter().filter(|vendor| holds(*vendor)).map(|vendor| vendor.facts().word).collect();
+    let words: Vec<&str> = ALL.iter().filter(|vendor| holds(**vendor)).map(|vendor| vendor.facts().word).collect();
     words.join(" or ")
 }
 
@@ -321,13 +348,13 @@ const LONGEST_NAME: usize = 1_000;
 
 /// What an MCP tool asks for when nothing is known of it but its rendered name. Every way to read
 /// it holds the name once more, so memory grows with its square.
-fn any_reading(tool: &str, half: fn(String) -> Half) -> RawAsks {
+fn any_reading(tool: &str, rendering: &'static mcp::Rendering) -> RawAsks {
     if tool.len() > LONGEST_NAME {
         return RawAsks::Nothing(format!("has a name of more than {LONGEST_NAME} bytes, which no mcp tool has"));
     }
-    let readings = mcp::splits(tool)
-        .map(|(server, tool)| Reading { server: half(server.into()), tool: half(tool.into()) })
-        .collect();
+    let half = |text: &str| Half::Rendered(text.into(), rendering);
+    let readings =
+        rendering.splits(tool).map(|(server, tool)| Reading { server: half(server), tool: half(tool) }).collect();
     RawAsks::Needs(vec![RawNeed { wanted: Wanted::Mcp { rendered: tool.into(), readings }, path: None }])
 }
 
@@ -350,16 +377,5 @@ fn on_file(payload: &Payload<'_>, member: &str, operation: Operation) -> RawAsks
         _ => {
             RawAsks::Nothing(format!("has no `{member}` that is a string, so it cannot be told which file it is about"))
         }
-    }
-}
-
-/// The agent that a payload belongs to, where it is neither vendor's.
-fn other_agent(payload: &Payload<'_>) -> Option<&'static str> {
-    let Keys { generation_id, camel_tool, .. } = payload.keys;
-    match payload.event.as_str() {
-        _ if generation_id => Some("Cursor"),
-        _ if camel_tool => Some("Copilot"),
-        "BeforeTool" | "AfterTool" | "BeforeToolSelection" | "BeforeModel" | "BeforeAgent" => Some("Gemini CLI"),
-        _ => None,
     }
 }

@@ -48,19 +48,6 @@ pub struct Keys {
     pub camel_tool: bool,
 }
 
-impl Keys {
-    /// Whether both are there that only Claude Code has, and none that only Codex has. One of them alone is a field that a
-    /// release has added.
-    pub fn are_claude_codes(self) -> bool {
-        self.prompt_id && self.effort && !self.turn_id && !self.model
-    }
-
-    /// The same the other way round.
-    pub fn are_codexs(self) -> bool {
-        self.turn_id && self.model && !self.prompt_id && !self.effort
-    }
-}
-
 /// The input of a tool, of which only some members are ever asked for.
 #[derive(Debug, Default, Clone)]
 pub struct Input<'a> {

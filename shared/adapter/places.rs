@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, claude, codex};
+use super::{Environment, NEIGHBOURS};
 use crate::decide::Kept;
 
 /// A place that a writing call is kept from.
@@ -73,8 +73,7 @@ pub fn folder(environment: Environment<'_>, name: &str, project: Option<&Path>) 
 
 /// All of them.
 pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
-    let mut all = claude::places(environment, project);
-    all.extend(codex::places(environment, project));
+    let mut all: Vec<Protected> = NEIGHBOURS.iter().flat_map(|vendor| (vendor.places)(environment, project)).collect();
     all.extend(starting(environment));
     all
 }
@@ -104,16 +103,14 @@ const GIT: &[&[&str]] = &[
     &[".git", "modules", "**"],
 ];
 
-/// Programs that vendors, the entry's line and the shells of vendors start by name.
-const NAMED: &[&str] = &[
+/// Programs that vendors, the entry's line and the shells of vendors start by name, besides the vendors' own.
+const STARTED: &[&str] = &[
     "sh",
     "bash",
     "dash",
     "zsh",
     "busybox",
     "timeout",
-    "claude",
-    "codex",
     "node",
     "git",
     "awk",
@@ -150,7 +147,11 @@ fn starting(environment: Environment<'_>) -> Vec<Protected> {
         environment("PATH").iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute()).collect();
     path.extend(["/bin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from));
     let what = "a program that starts the hook, or that is started with it";
-    all.push(Protected::guard(Place::Among { names: NAMED, folders: path, below: false }, what));
+    let vendors = NEIGHBOURS.iter().map(|vendor| std::slice::from_ref(&vendor.facts.word));
+    let programs = [STARTED].into_iter().chain(vendors);
+    all.extend(
+        programs.map(|names| Protected::guard(Place::Among { names, folders: path.clone(), below: false }, what)),
+    );
     let what = "what git obeys, which vendors start by themselves";
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(absolute);
     let shared = absolute("XDG_CONFIG_HOME").map(|folder| folder.join("git/config"));

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Payload, RawAsks};
-use crate::frame::mcp;
+use super::{Facts, Payload, RawAsks};
 
 /// What a tool is to the guard.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +88,8 @@ impl Table {
     }
 
     /// The table for people.
-    pub fn print(&self, product: &str) -> String {
+    pub fn print(&self, facts: &Facts) -> String {
+        let (product, form) = (facts.product, facts.mcp.form());
         let mut out = format!("tool table of {product} {}\n", self.release);
         let width = self.tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
         for Tool { name, class } in self.tools {
@@ -99,7 +99,7 @@ impl Table {
                 Class::Denied(why) => writeln!(out, "{name:width$}  deny     {why}"),
             };
         }
-        let _ = writeln!(out, "{:width$}  needs    mcp.call SERVER/TOOL", mcp::FORM);
+        let _ = writeln!(out, "{:width$}  needs    mcp.call SERVER/TOOL", form);
         let _ = writeln!(out, "{:width$}  deny     unknown to this table", "any other");
         out
     }

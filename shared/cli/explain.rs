@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::adapter::{Hook, Payload, Verdict, Wire, claude::Claude, codex::Codex};
+use crate::adapter::{Hook, Payload, Verdict, Wire, hook_named, words};
 use crate::decide::Policy;
 use crate::frame::shown;
 use crate::hook::{Judged, Setup, Surroundings, judge};
@@ -114,11 +114,7 @@ pub(super) fn recorded(terms: &Terms<'_>, vendor: &str, payload: &Path) -> Resul
         .map_err(|refusal| Stop::failed(format!("{}: {refusal}", payload.display())))?;
     let cwd = Payload::read(&bytes).ok().and_then(|payload| payload.cwd).map(PathBuf::from);
     let project = terms.project.map(PathBuf::from).or(cwd);
-    match vendor {
-        "claude" => answer(&Claude, terms, bytes, project),
-        "codex" => answer(&Codex, terms, bytes, project),
-        other => Err(unknown(other)),
-    }
+    answer(known(vendor)?, terms, bytes, project)
 }
 
 /// The answer to a call in words.
@@ -128,35 +124,20 @@ pub(super) fn said(terms: &Terms<'_>, vendor: &str, call: &Call) -> Result<Answe
         Some(project) => std::path::absolute(project).map_err(|error| Stop::failed(error.to_string()))?,
         None => here()?,
     };
-    match vendor {
-        "claude" => answer(&Claude, terms, payload(&Claude, call, &project)?, Some(project)),
-        "codex" => answer(&Codex, terms, payload(&Codex, call, &project)?, Some(project)),
-        other => Err(unknown(other)),
-    }
+    let vendor = known(vendor)?;
+    answer(vendor, terms, payload(vendor, call, &project)?, Some(project))
 }
 
-/// Whether there is such a vendor.
-pub(super) fn known(vendor: &str) -> Result<(), Stop> {
-    match vendor {
-        "claude" | "codex" => Ok(()),
-        other => Err(unknown(other)),
-    }
-}
-
-fn unknown(vendor: &str) -> Stop {
-    Stop::usage(format!("--explain takes claude or codex, not {vendor:?}"))
+/// The vendor of this word.
+pub(super) fn known(vendor: &str) -> Result<&'static dyn Hook, Stop> {
+    hook_named(vendor).ok_or_else(|| Stop::usage(format!("--explain takes {}, not {vendor:?}", words(|_| true))))
 }
 
 /// The payload that the vendor would give for a call.
 fn payload(vendor: &dyn Hook, call: &Call, project: &Path) -> Result<Vec<u8>, Stop> {
-    let members = vendor.sample(&call.tool, &call.about, project);
-    let about_files = members.iter().any(|(member, _)| matches!(*member, "file_path" | "notebook_path"));
-    if call.about.is_empty() && (about_files || matches!(&*call.tool, "apply_patch" | "view_image")) {
-        return Err(Stop::usage(format!(
-            "{} is about a file: say which, as in --call {} src/a.rs",
-            call.tool, call.tool
-        )));
-    }
+    let members = vendor.sample(&call.tool, &call.about, project).ok_or_else(|| {
+        Stop::usage(format!("{} is about a file: say which, as in --call {} src/a.rs", call.tool, call.tool))
+    })?;
     let input: Map<String, Value> = members.into_iter().map(|(member, text)| (member.into(), text.into())).collect();
     let payload = json!({
         "hook_event_name": "PreToolUse",
@@ -178,8 +159,8 @@ fn answer(vendor: &dyn Hook, terms: &Terms<'_>, bytes: Vec<u8>, project: Option<
         policy: terms.policy.unwrap_or(Policy::Frame),
         ..Setup::default()
     };
-    let environment = |name: &str| match name {
-        "CLAUDE_PROJECT_DIR" => project.clone().map(OsString::from),
+    let environment = |name: &str| match vendor.facts().project {
+        Some(variable) if variable == name => project.clone().map(OsString::from),
         _ => std::env::var_os(name),
     };
     let around = Surroundings { environment: &environment, folder: project.clone(), embedder: None, deadline: None };

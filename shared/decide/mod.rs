@@ -141,25 +141,22 @@ pub struct Reading {
 pub enum Half {
     /// Its own name.
     Own(String),
-    /// As Claude Code renders it.
-    Wide(String),
-    /// As Codex renders it.
-    Narrow(String),
+    /// As a vendor renders it.
+    Rendered(String, &'static mcp::Rendering),
 }
 
 impl Half {
     /// The name, as it is given.
     pub fn text(&self) -> &str {
         match self {
-            Half::Own(text) | Half::Wide(text) | Half::Narrow(text) => text,
+            Half::Own(text) | Half::Rendered(text, _) => text,
         }
     }
 
     fn is(&self, name: &str) -> bool {
         match self {
             Half::Own(text) => text == name,
-            Half::Wide(text) => *text == mcp::wide(name),
-            Half::Narrow(text) => *text == mcp::narrow(name),
+            Half::Rendered(text, rendering) => *text == rendering.of(name),
         }
     }
 }
@@ -284,6 +281,10 @@ fn out_of_scope(frame: &VerifiedFrame, need: &Need) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A vendor that keeps `-`, and one that does not.
+    const WIDE: mcp::Rendering = mcp::Rendering { prefix: "mcp__", separator: "__", kept: &['-'], units: true };
+    const NARROW: mcp::Rendering = mcp::Rendering { kept: &[], ..WIDE };
     use crate::frame::{Frame, ScopeRule};
     use crate::seal::seal;
 
@@ -316,7 +317,8 @@ mod tests {
     }
 
     fn mcp(rendered: &str, half: fn(String) -> Half) -> Need {
-        let readings = mcp::splits(rendered)
+        let readings = WIDE
+            .splits(rendered)
             .map(|(server, tool)| Reading { server: half(server.into()), tool: half(tool.into()) })
             .collect();
         Need { wanted: Wanted::Mcp { rendered: rendered.into(), readings }, path: None }
@@ -356,20 +358,21 @@ mod tests {
 
     #[test]
     fn a_rendered_name_is_admitted_if_every_way_to_read_it_is() {
-        assert_eq!(needs([mcp("mcp__a_b__t_u", Half::Wide)]), None);
-        let one = mcp("mcp__a_b__t_v", Half::Wide);
+        assert_eq!(needs([mcp("mcp__a_b__t_u", |text| Half::Rendered(text, &WIDE))]), None);
+        let one = mcp("mcp__a_b__t_v", |text| Half::Rendered(text, &WIDE));
         assert_eq!(needs([one]), Some("Tool needs mcp.call a_b/t_v, which is not admitted".into()));
         assert_eq!(needs([mcp("mcp__a b__t.u", Half::Own)]), None);
         assert!(needs([mcp("mcp__a_b__t_u", Half::Own)]).is_some());
-        assert_eq!(needs([mcp("mcp__c_d__e", Half::Narrow)]), None);
+        assert_eq!(needs([mcp("mcp__c_d__e", |text| Half::Rendered(text, &NARROW))]), None);
         assert!(
-            needs([mcp("mcp__c_d__f", Half::Narrow)]).is_some() && needs([mcp("mcp__c_d__e", Half::Wide)]).is_some()
+            needs([mcp("mcp__c_d__f", |text| Half::Rendered(text, &NARROW))]).is_some()
+                && needs([mcp("mcp__c_d__e", |text| Half::Rendered(text, &WIDE))]).is_some()
         );
         // one of the two is admitted
         let why = "Tool can be read as 2 different pairs of mcp server and tool, of which only 1 is admitted: it is \
                    ambiguous, and so not admitted";
-        assert_eq!(needs([mcp("mcp__a__b__t", Half::Wide)]).as_deref(), Some(why));
-        let none = mcp("mcp__x__y__z", Half::Wide);
+        assert_eq!(needs([mcp("mcp__a__b__t", |text| Half::Rendered(text, &WIDE))]).as_deref(), Some(why));
+        let none = mcp("mcp__x__y__z", |text| Half::Rendered(text, &WIDE));
         assert_eq!(needs([none]), Some("Tool needs mcp.call (mcp__x__y__z), which is not admitted".into()));
         let unreadable = Need { wanted: Wanted::Mcp { rendered: "mcp__".into(), readings: Vec::new() }, path: None };
         assert_eq!(needs([unreadable]), Some("Tool needs mcp.call (mcp__), which is not admitted".into()));

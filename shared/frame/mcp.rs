@@ -1,47 +1,50 @@
 //! How a pair of MCP server and tool becomes one tool name, and what can be read back from it.
 //!
-//! Both vendors write `mcp__SERVER__TOOL` and replace what their alphabet lacks by `_`. Nothing
-//! in the result says where the server ends.
+//! A vendor writes `mcp__SERVER__TOOL`, or joins the two otherwise, and replaces what its alphabet lacks by `_`. Nothing in
+//! the result says where the server ends.
 
-/// What every rendered MCP tool name begins with.
-pub const PREFIX: &str = "mcp__";
-
-/// How a rendered name looks, for people.
-pub const FORM: &str = "mcp__SERVER__TOOL";
-
-/// What stands between server and tool.
-const SEPARATOR: &str = "__";
-
-/// A name as Codex 0.171.0 renders it, the narrower alphabet of the two: everything outside
-/// `[A-Za-z0-9_]` becomes `_`.
-pub fn narrow(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+/// How a vendor makes one name out of a server's and a tool's.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rendering {
+    /// What every rendered name begins with: `mcp__`.
+    pub prefix: &'static str,
+    /// What stands between server and tool: `__`.
+    pub separator: &'static str,
+    /// The characters that are kept besides ASCII letters and digits; any other becomes `_`.
+    pub kept: &'static [char],
+    /// Whether that is one `_` for each UTF-16 unit, not for each character.
+    pub units: bool,
 }
 
-/// A name as Claude Code 2.1.332 renders it: everything outside `[A-Za-z0-9_-]` becomes `_`, one
-/// for each UTF-16 unit.
-pub fn wide(name: &str) -> String {
-    name.encode_utf16()
-        .map(|unit| match char::from_u32(unit.into()) {
-            Some(c) if c.is_ascii_alphanumeric() || c == '-' => c,
-            _ => '_',
-        })
-        .collect()
-}
+impl Rendering {
+    /// A name of a server or a tool, as the vendor writes it.
+    pub fn of(&self, name: &str) -> String {
+        let one = |c: char| match c.is_ascii_alphanumeric() || self.kept.contains(&c) {
+            true => (c, 1),
+            false => ('_', if self.units { c.len_utf16() } else { 1 }),
+        };
+        name.chars().map(one).flat_map(|(c, times)| std::iter::repeat_n(c, times)).collect()
+    }
 
-/// The tool name that two rendered halves make.
-pub fn join(server: &str, tool: &str) -> String {
-    format!("{PREFIX}{server}{SEPARATOR}{tool}")
-}
+    /// The tool name that two rendered halves make.
+    pub fn join(&self, server: &str, tool: &str) -> String {
+        format!("{}{server}{}{tool}", self.prefix, self.separator)
+    }
 
-/// Every way to read a rendered tool name as server and tool, neither of them empty. Separators
-/// overlap: `a___b` is `a` and `_b`, or `a_` and `b`.
-pub fn splits(tool_name: &str) -> impl Iterator<Item = (&str, &str)> {
-    let pair = tool_name.strip_prefix(PREFIX).unwrap_or_default();
-    (1..pair.len())
-        .filter(move |at| pair.is_char_boundary(*at) && pair[*at..].starts_with(SEPARATOR))
-        .map(move |at| (&pair[..at], &pair[at + SEPARATOR.len()..]))
-        .filter(|(_, tool)| !tool.is_empty())
+    /// How a rendered name looks, for people.
+    pub fn form(&self) -> String {
+        self.join("SERVER", "TOOL")
+    }
+
+    /// Every way to read a rendered tool name as server and tool, neither of them empty. Separators
+    /// overlap: `a___b` is `a` and `_b`, or `a_` and `b`.
+    pub fn splits<'a>(&self, tool_name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let (pair, separator) = (tool_name.strip_prefix(self.prefix).unwrap_or_default(), self.separator);
+        (1..pair.len())
+            .filter(move |at| pair.is_char_boundary(*at) && pair[*at..].starts_with(separator))
+            .map(move |at| (&pair[..at], &pair[at + separator.len()..]))
+            .filter(|(_, tool)| !tool.is_empty())
+    }
 }
 
 #[cfg(test)]
@@ -50,21 +53,13 @@ mod tests {
 
     #[test]
     fn a_rendered_name_splits_wherever_two_underscores_meet() {
-        let all = |name| splits(name).collect::<Vec<_>>();
+        let plain = Rendering { prefix: "mcp__", separator: "__", kept: &[], units: false };
+        let all = |name| plain.splits(name).collect::<Vec<_>>();
         assert_eq!(all("mcp__lab__note"), [("lab", "note")]);
         assert_eq!(all("mcp__a__b__note"), [("a", "b__note"), ("a__b", "note")]);
         assert_eq!(all("mcp__a___b"), [("a", "_b"), ("a_", "b")]);
         for none in ["Bash", "mcp__lab", "mcp____x", "mcp__lab__", "mcp_lab__x", ""] {
             assert_eq!(all(none), [], "{none}");
         }
-    }
-
-    #[test]
-    fn names_are_rendered_as_the_vendors_were_seen_to() {
-        assert_eq!(wide("Ünï"), "_n_");
-        assert_eq!(wide("my server"), "my_server");
-        assert_eq!(wide("dash-name.dot"), "dash-name_dot");
-        assert_eq!(wide("😀"), "__");
-        assert_eq!(narrow("dash-name.dot"), "dash_name_dot");
     }
 }

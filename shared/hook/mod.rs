@@ -52,7 +52,7 @@ fn about(vendor: &dyn Hook, flag: &str) -> Option<String> {
     match flag {
         "--help" | "-h" => Some(help(vendor)),
         "--version" | "-V" => Some(format!("{} {}\n", vendor.facts().program, os::VERSION)),
-        "--table" => Some(vendor.facts().table.print(vendor.facts().product)),
+        "--table" => Some(vendor.facts().table.print(vendor.facts())),
         _ => None,
     }
 }
@@ -186,12 +186,16 @@ pub fn judge(vendor: &dyn Hook, setup: &Setup, input: &Input, around: &Surroundi
         (Ok(None), _) => Verdict::Abstain,
         (_, Ok(_)) if event == Event::Passing => Verdict::Abstain,
         // no call waits for an answer
-        (_, Ok(payload)) if event == Event::Unknown && payload.tool.is_none() && vendor.stranger(payload).is_none() => {
+        (_, Ok(payload))
+            if event == Event::Unknown
+                && payload.tool.is_none()
+                && adapter::stranger(vendor.facts(), payload).is_none() =>
+        {
             Verdict::Abstain
         }
         (Err(refused), _) => Verdict::Deny(refused.clone()),
         (_, Err(why)) => Verdict::Deny(stopped(vendor, why)),
-        (Ok(Some(frame)), Ok(payload)) => match vendor.stranger(payload) {
+        (Ok(Some(frame)), Ok(payload)) => match adapter::stranger(vendor.facts(), payload) {
             Some(other) => Verdict::Deny(stopped(
                 vendor,
                 &format!("the payload is {other}'s, and this hook is {}'s", vendor.facts().product),
@@ -438,7 +442,7 @@ fn folders(vendor: &dyn Hook, payload: &Payload<'_>, around: &Surroundings<'_>) 
     let working = payload.cwd.as_ref().map(PathBuf::from).filter(absolute).or_else(own);
     Folders::new(
         working.unwrap_or_else(|| "/".into()),
-        vendor.project(around.environment).filter(absolute).or_else(own),
+        vendor.facts().project.and_then(around.environment).map(PathBuf::from).filter(absolute).or_else(own),
     )
 }
 

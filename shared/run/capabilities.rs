@@ -7,7 +7,7 @@ use super::control::{ASK, Code, controls};
 use crate::adapter::run::{Run, imposed};
 use crate::adapter::{Class, Hook};
 use crate::decide::Policy;
-use crate::frame::{BARE_OPERATIONS, Operation, mcp};
+use crate::frame::{BARE_OPERATIONS, Operation};
 
 /// What a run can promise with a vendor.
 #[derive(Debug, Serialize)]
@@ -112,7 +112,7 @@ pub struct Row {
     /// Its name.
     pub operation: &'static str,
     /// The tools that need it; of MCP tools, how they are named.
-    pub tools: Vec<&'static str>,
+    pub tools: Vec<String>,
 }
 
 /// A tool that needs no operation.
@@ -186,8 +186,9 @@ fn tiers(vendor: &dyn Run) -> Vec<Tier> {
 fn operations(vendor: &dyn Hook) -> Vec<Row> {
     let called = Operation::McpCall { server: String::new(), tool: String::new() };
     let row = |operation: &Operation| {
-        let mut tools = vendor.facts().table.needing(operation.name());
-        tools.extend((*operation == called).then_some(mcp::FORM));
+        let facts = vendor.facts();
+        let mut tools: Vec<String> = facts.table.needing(operation.name()).into_iter().map(String::from).collect();
+        tools.extend((*operation == called).then(|| facts.mcp.form()));
         Row { operation: operation.name(), tools }
     };
     BARE_OPERATIONS.iter().chain([&called]).map(row).collect()

@@ -10,12 +10,15 @@ pub use setup::entry::{EVENTS, Form, SHELL_END, group, managed, settings};
 use std::path::{Path, PathBuf};
 
 use super::places::folder;
+use super::without_shell;
 use super::{
-    Adapter, Environment, Event, Facts, Hook, Input, Payload, Place, Protected, RawAsks, RawNeed, Sample, Verdict, Wire,
+    Adapter, Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Protected, RawAsks, RawNeed, Sample,
+    Verdict, Wire,
 };
 use crate::decide::{Half, Reading, Wanted};
-use crate::frame::mcp;
+use crate::frame::{Operation, mcp};
 use crate::scope::fold;
+use crate::seal::VerifiedFrame;
 
 /// The oldest release that honours `"onFailure": "block"`; older ones ignore it without a word.
 pub const FAILS_CLOSED_FROM: &str = "2.1.295";
@@ -54,6 +57,10 @@ impl Claude {
         unseen: &[],
         // `AGENTS.md` in a folder that has no `CLAUDE.md` (measured).
         loaded: &[&["claude.md"], &["claude.local.md"], &["agents.md"], &[".claude", "rules", "**"]],
+        // 2.1.332
+        mcp: mcp::Rendering { prefix: "mcp__", separator: "__", kept: &['-'], units: true },
+        // the folder the session was started in: it stays put when the session's own folder moves
+        project: Some("CLAUDE_PROJECT_DIR"),
         table: &hook::table::TABLE,
     };
 }
@@ -79,17 +86,15 @@ impl Hook for Claude {
         }
     }
 
-    fn stranger(&self, payload: &Payload<'_>) -> Option<&'static str> {
-        super::other_agent(payload).or(payload.keys.are_codexs().then_some("Codex"))
-    }
-
     /// The payload carries the server's own name. Releases that lack it leave the rendered name
     /// alone to go by.
     fn mcp(&self, payload: &Payload<'_>, tool: &str) -> RawAsks {
-        let Some(server) = &payload.mcp_server else { return super::any_reading(tool, Half::Wide) };
-        match tool.strip_prefix(&mcp::join(&mcp::wide(server), "")) {
+        let rendering = &Self::FACTS.mcp;
+        let Some(server) = &payload.mcp_server else { return super::any_reading(tool, &Self::FACTS.mcp) };
+        match tool.strip_prefix(&rendering.join(&rendering.of(server), "")) {
             Some(rest) if !server.is_empty() && !rest.is_empty() => {
-                let reading = Reading { server: Half::Own(server.clone()), tool: Half::Wide(rest.into()) };
+                let reading =
+                    Reading { server: Half::Own(server.clone()), tool: Half::Rendered(rest.into(), rendering) };
                 let wanted = Wanted::Mcp { rendered: tool.into(), readings: vec![reading] };
                 RawAsks::Needs(vec![RawNeed { wanted, path: None }])
             }
@@ -102,31 +107,30 @@ impl Hook for Claude {
         false
     }
 
-    /// The folder the session was started in. It stays put when the session's own folder moves.
-    fn project(&self, environment: Environment<'_>) -> Option<PathBuf> {
-        environment("CLAUDE_PROJECT_DIR").map(PathBuf::from)
-    }
-
     /// Measured for these tools. A path in a call has been made absolute by the vendor; what it
     /// makes of one that an embedder wrote is its own affair, so it has to be absolute already.
     fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
         if event != "PreToolUse" {
             return Some(format!("takes no replaced input at {event}: neither command would run"));
         }
-        if !tool.starts_with(mcp::PREFIX) && !Self::FACTS.replaced.contains(&tool) {
+        if !tool.starts_with(Self::FACTS.mcp.prefix) && !Self::FACTS.replaced.contains(&tool) {
             return Some("was not seen to run a replaced input, and then its own would run".into());
         }
-        let own = !tool.starts_with(mcp::PREFIX);
+        let own = !tool.starts_with(Self::FACTS.mcp.prefix);
         let relative = |member: &&&str| input.text(member).is_some_and(|path| !path.starts_with('/'));
         let member = ["file_path", "notebook_path", "path"].iter().filter(|_| own).find(relative)?;
         Some(format!("has a `{member}` in the replaced input that is not an absolute path"))
     }
 
     /// A file's path arrives absolute, with `..` taken out; that of a search arrives as it was written.
-    fn sample(&self, tool: &str, about: &str, folder: &Path) -> Sample {
+    fn sample(&self, tool: &str, about: &str, folder: &Path) -> Option<Sample> {
         let file = || fold(&folder.join(about)).to_string_lossy().into_owned();
+        let on_file = matches!(tool, "Write" | "Read" | "Edit" | "MultiEdit" | "NotebookEdit");
+        if on_file && about.is_empty() {
+            return None;
+        }
         let about = about.to_string();
-        match tool {
+        Some(match tool {
             "Write" => vec![("file_path", file()), ("content", String::new())],
             "Read" | "Edit" | "MultiEdit" => vec![("file_path", file())],
             "NotebookEdit" => vec![("notebook_path", file())],
@@ -139,7 +143,18 @@ impl Hook for Claude {
             "Skill" => vec![("skill", about)],
             "ListMcpResourcesTool" | "ReadMcpResourceTool" => vec![("server", about)],
             _ => vec![],
-        }
+        })
+    }
+
+    fn advice(&self, frame: &VerifiedFrame) -> Vec<String> {
+        let names = without_shell(frame, &[Operation::DirList, Operation::Search]);
+        let said = names.map(|names| {
+            format!(
+                "Claude Code offers its tools for {names} only when asked (--tools with Glob and Grep); else its shell \
+                 does that, and shell is not admitted"
+            )
+        });
+        said.into_iter().collect()
     }
 
     fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {
@@ -164,8 +179,18 @@ const STARTED: &[&[&str]] = &[
     &[".claude", "daemon.json"],
 ];
 
+/// What every hook knows of it. A payload has both keys that only Claude Code's have, and none that only Codex's have: one
+/// of them alone is a field that a release has added.
+pub const NEIGHBOUR: Neighbour = Neighbour {
+    facts: &Claude::FACTS,
+    owns: |keys| keys.prompt_id && keys.effort && !keys.turn_id && !keys.model,
+    places,
+    // 2.1.332, measured: by `isolation` of a call, of an agent's file and of a workflow
+    copies: Some([".claude", "worktrees"]),
+};
+
 /// The places that Claude Code is governed by and started from.
-pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
+fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
     let what = "the configuration of Claude Code";
     let home = folder(environment, "HOME", project);
     let folders = [folder(environment, "CLAUDE_CONFIG_DIR", project), home.as_ref().map(|home| home.join(".claude"))];
@@ -231,3 +256,21 @@ const PASSING: [&str; 28] = [
     "DirectoryAdded",
     "MessageDisplay",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mcp_names_are_rendered_as_it_was_seen_to() {
+        for (name, rendered) in [
+            ("Ünï", "_n_"),
+            ("my server", "my_server"),
+            ("dash-name.dot", "dash-name_dot"),
+            ("😀", "__"),
+            ("a_b", "a_b"),
+        ] {
+            assert_eq!(Claude::FACTS.mcp.of(name), rendered);
+        }
+    }
+}

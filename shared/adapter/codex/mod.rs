@@ -10,14 +10,16 @@ pub use setup::entry::{
     trusted_hash,
 };
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::places::folder;
+use super::without_shell;
 use super::{
-    Adapter, Environment, Event, Facts, Hook, Input, Payload, Place, Protected, RawAsks, Sample, Verdict, Wire,
+    Adapter, Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Protected, RawAsks, Sample, Verdict,
+    Wire,
 };
-use crate::decide::Half;
-use crate::frame::mcp;
+use crate::frame::{Operation, mcp, shown};
+use crate::seal::VerifiedFrame;
 
 /// What the entry sets as `additionalContextLimit`, in tokens: above 2,500 the vendor cuts a
 /// context in its middle unless the entry says otherwise.
@@ -60,6 +62,10 @@ impl Codex {
         ],
         // It loads `AGENTS.md`, in which nothing is imported.
         loaded: &[],
+        // 0.171.0
+        mcp: mcp::Rendering { prefix: "mcp__", separator: "__", kept: &[], units: false },
+        // the hook's own working folder is the session's; the payload's is the call's, and the agent's to choose
+        project: None,
         table: &hook::table::TABLE,
     };
 }
@@ -86,26 +92,16 @@ impl Hook for Codex {
         }
     }
 
-    fn stranger(&self, payload: &Payload<'_>) -> Option<&'static str> {
-        super::other_agent(payload).or(payload.keys.are_claude_codes().then_some("Claude Code"))
-    }
-
     /// Nothing but the rendered name is given. Of servers that render alike the vendor adds a hash
     /// to the name, which no name in a frame renders to: denied.
     fn mcp(&self, _: &Payload<'_>, tool: &str) -> RawAsks {
-        super::any_reading(tool, Half::Narrow)
+        super::any_reading(tool, &Self::FACTS.mcp)
     }
 
     /// `codex exec` has no other way to run an MCP tool that wants an approval. For a shell it
     /// would grant an escalation out of the sandbox that the payload does not show.
     fn grants_approval(&self, tool: &str) -> bool {
-        tool.starts_with(mcp::PREFIX)
-    }
-
-    /// None is named; the hook's own working folder is the session's. The payload's is the call's,
-    /// and the agent's to choose.
-    fn project(&self, _: Environment<'_>) -> Option<PathBuf> {
-        None
+        tool.starts_with(Self::FACTS.mcp.prefix)
     }
 
     /// Measured for these tools. Of a shell and of a patch only `command` is replaced, whatever
@@ -121,15 +117,18 @@ impl Hook for Codex {
             "Bash" | "apply_patch" if input.count() != 1 => {
                 Some("takes nothing but `command` from a replaced input, and there is more in it".into())
             }
-            tool if tool.starts_with(mcp::PREFIX) || Self::FACTS.replaced.contains(&tool) => None,
+            tool if tool.starts_with(Self::FACTS.mcp.prefix) || Self::FACTS.replaced.contains(&tool) => None,
             _ => Some("was not seen to run a replaced input, and then its own would run".into()),
         }
     }
 
     /// A patch updates the file, unless what it does is said by the header itself: `Add File: a.rs`.
-    fn sample(&self, tool: &str, about: &str, _: &Path) -> Sample {
+    fn sample(&self, tool: &str, about: &str, _: &Path) -> Option<Sample> {
+        if about.is_empty() && matches!(tool, "apply_patch" | "view_image") {
+            return None;
+        }
         let about = about.to_string();
-        match tool {
+        Some(match tool {
             "apply_patch" => {
                 let said =
                     ["Add File: ", "Delete File: ", "Update File: "].iter().any(|header| about.starts_with(header));
@@ -140,7 +139,11 @@ impl Hook for Codex {
             "view_image" => vec![("path", about)],
             "list_mcp_resources" | "list_mcp_resource_templates" | "read_mcp_resource" => vec![("server", about)],
             _ => vec![],
-        }
+        })
+    }
+
+    fn advice(&self, frame: &VerifiedFrame) -> Vec<String> {
+        also_admitted(frame).into_iter().chain(codex_lacks(frame)).collect()
     }
 
     fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {
@@ -168,8 +171,16 @@ const STARTED: &[&[&str]] = &[
     &[".agents", "plugins", "**"],
 ];
 
+/// What every hook knows of it; its keys as Claude Code's, the other way round.
+pub const NEIGHBOUR: Neighbour = Neighbour {
+    facts: &Codex::FACTS,
+    owns: |keys| keys.turn_id && keys.model && !keys.prompt_id && !keys.effort,
+    places,
+    copies: None,
+};
+
 /// The places that Codex is governed by and started from.
-pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
+fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
     let home = folder(environment, "HOME", project);
     let mut places: Vec<Place> = CONFIGURATION.iter().map(|names| Place::Names(names)).collect();
     places.push(Place::folder("/etc/codex".into(), project));
@@ -189,4 +200,51 @@ pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Prote
     let program = Place::Names(&["node_modules", "@openai", "codex*", "**"]);
     all.push(Protected::guard(program, "the program of Codex"));
     all
+}
+
+/// Names of MCP servers and tools that Codex does not tell from others.
+fn also_admitted(frame: &VerifiedFrame) -> Option<String> {
+    let rendering = &Codex::FACTS.mcp;
+    let pairs = frame.frame().operations.iter().filter_map(|operation| match operation {
+        Operation::McpCall { server, tool } => Some((server, tool, rendering.of(server), rendering.of(tool))),
+        _ => None,
+    });
+    let mut changed = pairs
+        .filter(|(server, tool, plain_server, plain_tool)| plain_server != *server || plain_tool != *tool)
+        .map(|(server, tool, plain_server, plain_tool)| {
+            format!("{} for {}", shown(&format!("{plain_server}/{plain_tool}")), shown(&format!("{server}/{tool}")))
+        });
+    let listed: Vec<String> = changed.by_ref().take(3).collect();
+    if listed.is_empty() {
+        return None;
+    }
+    {
+        let more = match changed.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "Codex takes every character of an mcp name but letters and digits for `_`, so this frame admits there as well {}{more}",
+            listed.join(", ")
+        ))
+    }
+}
+
+/// What the frame admits and Codex has no tool for but its shell, which the frame does not admit; in words.
+pub fn codex_lacks(frame: &VerifiedFrame) -> Option<String> {
+    let by_shell = [Operation::DirList, Operation::FileRead, Operation::Search, Operation::SkillLoad];
+    let names = without_shell(frame, &by_shell)?;
+    Some(format!("Codex has no tool for {names}: its shell does that, and shell is not admitted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mcp_names_are_rendered_as_it_was_seen_to() {
+        for (name, rendered) in [("dash-name.dot", "dash_name_dot"), ("😀", "_"), ("a_b", "a_b")] {
+            assert_eq!(Codex::FACTS.mcp.of(name), rendered);
+        }
+    }
 }

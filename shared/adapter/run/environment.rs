@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn what_a_shell_obeys_never_passes_and_marks_are_nobodys_choice() {
-        for vendor in ALL {
+        for vendor in ALL.iter().copied() {
             for name in ["BASH_ENV", "BASH_FUNC_echo%%", "SHELLOPTS", "LD_PRELOAD", "GCONV_PATH", "NODE_OPTIONS"] {
                 assert!(matches!(fate(vendor, name), Fate::Dropped(_)), "{name}");
             }

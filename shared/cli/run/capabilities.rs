@@ -58,7 +58,7 @@ fn table(of: &Capabilities) -> String {
     part("commands", commands.collect());
     let modes = of.decisions.iter().map(|mode| (mode.mode, mode.admitted.into()));
     part("--decisions: an admitted call is", modes.collect());
-    let tools = |tools: &[&str]| if tools.is_empty() { "(no tool)".into() } else { tools.join(", ") };
+    let tools = |tools: &[String]| if tools.is_empty() { "(no tool)".into() } else { tools.join(", ") };
     part("operations", of.operations.iter().map(|row| (row.operation, tools(&row.tools))).collect());
     part("of no concern", of.conversation.iter().map(|named| (named.tool, named.why.into())).collect());
     part("always denied", of.denied.iter().map(|named| (named.tool, named.why.into())).collect());

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 
 use follow::{Led, follow, is_own};
 
-use crate::adapter::{PathKind, RawPath, is_blank};
+use crate::adapter::{self, PathKind, RawPath, is_blank};
 use crate::decide::clipped;
 use crate::frame::shown;
 use crate::scope::{Spelled, fold};
@@ -121,16 +121,15 @@ impl Folders {
         path.led.iter().map(one).collect()
     }
 
-    /// Whether a path lies in a copy of a working tree that Claude Code makes for an agent, and that is not the
-    /// project itself: the frame's globs are about the project's own files (release 2.1.332, measured:
-    /// `.claude/worktrees/NAME` in the repository, by `isolation` of a call, of an agent's file and of a workflow).
+    /// Whether a path lies in a copy of a working tree that a vendor makes for an agent, and that is not the project itself:
+    /// the frame's globs are about the project's own files.
     pub fn is_copy(&self, path: &Taken) -> bool {
         let project = self.real_project();
         path.names().any(|name| {
             let inside =
                 [self.project.as_deref(), project].into_iter().flatten().find_map(|own| name.strip_prefix(own).ok());
             let parts: Vec<_> = inside.unwrap_or(name).iter().map(|part| part.to_ascii_lowercase()).collect();
-            parts.windows(2).any(|pair| pair == [".claude", "worktrees"])
+            adapter::is_copy(&parts)
         })
     }
 

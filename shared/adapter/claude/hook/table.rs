@@ -305,7 +305,7 @@ mod tests {
         for tool in ["bash", "Bash ", "", "Bas"] {
             assert_eq!(looks(tool, "{}"), Err(unknown.into()), "{tool}");
         }
-        let printed = TABLE.print("Claude Code");
+        let printed = TABLE.print(&crate::adapter::claude::Claude::FACTS);
         let lines: Vec<&str> = printed.lines().collect();
         assert_eq!(lines[0], "tool table of Claude Code 2.1.332");
         assert_eq!(lines.len(), TABLE.tools.len() + 3);

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::adapter::Registration;
+use crate::adapter::codex::codex_lacks;
 use crate::adapter::codex::setup::{
     Around, Found, Layer, Layers, Older, Role, distrust, features_lost, found, home, others,
 };
@@ -13,7 +15,6 @@ use crate::adapter::setup::probe::{Kind, Stream, zsh_start_up};
 use crate::adapter::setup::report::{Other, Report, Seen, State};
 use crate::adapter::setup::terms::{Terms, names};
 use crate::adapter::setup::tree::Node;
-use crate::adapter::{Registration, codex_lacks};
 use crate::os;
 use crate::os::Stop;
 use crate::os::permissions;

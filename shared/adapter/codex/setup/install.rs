@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::adapter::codex::codex_lacks;
 use crate::adapter::codex::setup::{Found, found, home, only_entries_differ, parse, taken_out, with_entries};
 use crate::adapter::codex::{Codex, TRUSTS_FROM, config, managed};
-use crate::adapter::codex_lacks;
 use crate::os::lock::lock;
 use crate::os::{End, Stop, complain};
 use crate::setup::doctor::in_the_way;
