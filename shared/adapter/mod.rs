@@ -22,7 +22,8 @@ use std::fmt;
 use std::path::Path;
 
 use self::run::Run;
-use crate::decide::{Half, Reading, Wanted};
+use crate::decide::{Asks, Half, Need, Reading, Wanted};
+pub use crate::decide::{Event, Verdict};
 use crate::frame::{Operation, mcp};
 use crate::json::{Layout, Writer};
 pub use crate::os::Wire;
@@ -165,43 +166,6 @@ pub fn words(holds: impl Fn(&dyn Adapter) -> bool) -> String {
 /// Members of an input that is made up for a question: their names, and strings.
 pub type Sample = Vec<(&'static str, String)>;
 
-/// What an event is to the guard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// A call waits for an answer.
-    Gate,
-    /// The vendor is about to ask a person, or its rules, whether a call may run.
-    Approval,
-    /// A prompt is about to be sent.
-    Prompt,
-    /// A session, or a sub-agent, starts and takes context.
-    Start,
-    /// Known, and of no concern, or after the fact: never answered.
-    Passing,
-    /// Not known to the release that was measured.
-    Unknown,
-}
-
-/// What is to be said about an event, in no vendor's words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// The call is granted.
-    Allow,
-    /// Nothing is claimed.
-    Abstain,
-    /// The call, the prompt or the session must not go on, for this reason.
-    Deny(String),
-    /// The call runs with another input.
-    Replace {
-        /// The input, in JSON, whole.
-        input: String,
-        /// Whether the call is granted too.
-        grants: bool,
-    },
-    /// The frame's instruction text.
-    Text(String),
-}
-
 /// An answer: one object on one line.
 fn answer(members: impl FnOnce(&mut Writer)) -> String {
     let mut out = Writer::new(Layout::Canonical);
@@ -235,16 +199,11 @@ fn block(reason: &str) -> String {
     })
 }
 
-/// What a call asks for, its paths not yet finished.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RawAsks {
-    /// As [`crate::decide::Asks::Needs`].
-    Needs(Vec<RawNeed>),
-    /// As [`crate::decide::Asks::Conversation`].
-    Conversation,
-    /// As [`crate::decide::Asks::Nothing`].
-    Nothing(String),
-}
+/// What a call asks for, its paths as the payload has them.
+pub type RawAsks = Asks<RawPath>;
+
+/// One thing that has to be admitted, its path as the payload has it.
+pub type RawNeed = Need<RawPath>;
 
 impl RawAsks {
     /// One operation on no path.
@@ -253,21 +212,7 @@ impl RawAsks {
     }
 }
 
-/// One thing that has to be admitted, its path not yet finished.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawNeed {
-    /// The operation.
-    pub wanted: Wanted,
-    /// What it is done to.
-    pub path: Option<RawPath>,
-}
-
 impl RawNeed {
-    /// An operation on no path.
-    pub fn of(operation: Operation) -> RawNeed {
-        RawNeed { wanted: Wanted::Operation(operation), path: None }
-    }
-
     /// An operation on a file.
     pub fn on(operation: Operation, file: impl Into<String>) -> RawNeed {
         RawNeed { path: Some(RawPath { written: file.into(), kind: PathKind::File }), ..RawNeed::of(operation) }
@@ -286,11 +231,6 @@ impl RawNeed {
     /// Why nothing admits a call with more paths than are judged, to follow the tool's name.
     pub fn too_many() -> String {
         "is about too many files to be judged at once: do it in several calls".into()
-    }
-
-    /// Whether it writes to its path.
-    pub fn writes(&self) -> bool {
-        matches!(self.wanted, Wanted::Operation(Operation::FileWrite | Operation::FileEdit))
     }
 }
 
@@ -350,7 +290,7 @@ const LONGEST_NAME: usize = 1_000;
 /// it holds the name once more, so memory grows with its square.
 fn any_reading(tool: &str, rendering: &'static mcp::Rendering) -> RawAsks {
     if tool.len() > LONGEST_NAME {
-        return RawAsks::Nothing(format!("has a name of more than {LONGEST_NAME} bytes, which no mcp tool has"));
+        return RawAsks::Inadmissible(format!("has a name of more than {LONGEST_NAME} bytes, which no mcp tool has"));
     }
     let half = |text: &str| Half::Rendered(text.into(), rendering);
     let readings =
@@ -364,7 +304,7 @@ fn resources(payload: &Payload<'_>, method: &str) -> RawAsks {
         Some(server) if !server.is_empty() => {
             RawAsks::operation(Operation::McpCall { server: server.into_owned(), tool: method.into() })
         }
-        _ => RawAsks::Nothing(format!(
+        _ => RawAsks::Inadmissible(format!(
             "names no server, so it asks all of them: name one for which mcp.call SERVER/{method} is admitted"
         )),
     }
@@ -374,8 +314,8 @@ fn resources(payload: &Payload<'_>, method: &str) -> RawAsks {
 fn on_file(payload: &Payload<'_>, member: &str, operation: Operation) -> RawAsks {
     match payload.input.text(member) {
         Some(file) if !file.is_empty() => RawAsks::Needs(vec![RawNeed::on(operation, file)]),
-        _ => {
-            RawAsks::Nothing(format!("has no `{member}` that is a string, so it cannot be told which file it is about"))
-        }
+        _ => RawAsks::Inadmissible(format!(
+            "has no `{member}` that is a string, so it cannot be told which file it is about"
+        )),
     }
 }

@@ -74,13 +74,13 @@ impl Table {
         match self.class(tool) {
             Some(Class::Carries(_, asks)) => match asks(payload) {
                 RawAsks::Needs(_) if !payload.input.raw().is_empty() && !payload.input.is_object() => {
-                    RawAsks::Nothing("has an input that is no object, which no call of it has".into())
+                    RawAsks::Inadmissible("has an input that is no object, which no call of it has".into())
                 }
                 asks => asks,
             },
             Some(Class::Conversation(_)) => RawAsks::Conversation,
-            Some(Class::Denied(why)) => RawAsks::Nothing(format!("{why}, which no operation admits")),
-            None => RawAsks::Nothing(format!(
+            Some(Class::Denied(why)) => RawAsks::Inadmissible(format!("{why}, which no operation admits")),
+            None => RawAsks::Inadmissible(format!(
                 "is unknown to the tool table of {product} {}, so nothing says which operation it is",
                 self.release
             )),

@@ -1,9 +1,11 @@
 //! The decision: a verified frame, a call with finished paths, a policy, and nothing else.
 //!
-//! Who reads this file has read the whole policy. It touches no file, no clock, no environment.
+//! Who reads this room has read the whole policy: by which event what is done (`event`), in which order, for which reason. It touches no file, no clock, no environment.
 
+mod event;
 mod reason;
 
+pub use event::{Action, Event, Occasion, Verdict};
 pub use reason::{LIMIT as REASON_LIMIT, clipped};
 
 use crate::frame::{Operation, mcp, shown};
@@ -79,24 +81,36 @@ impl Kept {
     }
 }
 
-/// What a call asks for.
+/// What a call asks for. A path is a [`Target`] where it is to be judged, and what an adapter made of the payload before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asks {
+pub enum Asks<P = Target> {
     /// Every one of these.
-    Needs(Vec<Need>),
+    Needs(Vec<Need<P>>),
     /// Nothing outside the conversation.
     Conversation,
     /// Something that no admission covers; the text says what, to follow the tool's name.
-    Nothing(String),
+    Inadmissible(String),
 }
 
 /// One thing that has to be admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Need {
+pub struct Need<P = Target> {
     /// The operation.
     pub wanted: Wanted,
     /// What it is done to, where that is a path.
-    pub path: Option<Target>,
+    pub path: Option<P>,
+}
+
+impl<P> Need<P> {
+    /// An operation on no path.
+    pub fn of(operation: Operation) -> Need<P> {
+        Need { wanted: Wanted::Operation(operation), path: None }
+    }
+
+    /// Whether it writes to its path.
+    pub fn writes(&self) -> bool {
+        matches!(self.wanted, Wanted::Operation(Operation::FileWrite | Operation::FileEdit))
+    }
 }
 
 /// An operation as it can be told from a payload.
@@ -224,7 +238,7 @@ fn refusal(frame: &VerifiedFrame, call: &Call) -> Option<String> {
     let needs = match &call.asks {
         Asks::Needs(needs) => needs,
         Asks::Conversation => return None,
-        Asks::Nothing(why) => return Some(format!("{tool} {why}")),
+        Asks::Inadmissible(why) => return Some(format!("{tool} {why}")),
     };
     for need in needs {
         if let Some(why) = not_admitted(frame, need) {
@@ -386,7 +400,7 @@ mod tests {
         for asks in [Asks::Conversation, Asks::Needs(vec![need(Operation::FileEdit, None)])] {
             assert_eq!(why(&Call { tampers: tampers.clone(), ..call(asks) }).as_deref(), Some(words));
         }
-        assert_eq!(why(&call(Asks::Nothing("is odd".into()))).as_deref(), Some("Tool is odd"));
+        assert_eq!(why(&call(Asks::Inadmissible("is odd".into()))).as_deref(), Some("Tool is odd"));
         for policy in [Policy::Frame, Policy::DenyOnly] {
             assert_eq!(decide(&frame(), &call(Asks::Conversation), policy), Decision::Abstain);
             assert_eq!(Policy::from_word(policy.word()), Some(policy));

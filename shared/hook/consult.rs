@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use super::{Case, finish, stopped};
+use super::judge::{Case, stopped};
+use super::resolve::finish;
 use super::{Decider, Unanswered};
 use crate::adapter::{Hook, Payload};
 use crate::decide::{self, Asks, Decision, Need, Wanted, clipped};
@@ -24,12 +25,7 @@ pub struct Embedder<'a> {
 }
 
 /// Ask, and say who decided.
-pub(super) fn consult(
-    vendor: &dyn Hook,
-    case: &Case<'_>,
-    decider: &Decider,
-    needs: &[Need],
-) -> (Decision, &'static str) {
+pub fn consult(vendor: &dyn Hook, case: &Case<'_>, decider: &Decider, needs: &[Need]) -> (Decision, &'static str) {
     let denied = |why: &str, by| {
         let decider = clipped(&shown(&decider.to_string()), 300);
         (Decision::Deny(stopped(vendor, &format!("the decider {decider} {why}"))), by)

@@ -98,7 +98,7 @@ impl Hook for Claude {
                 let wanted = Wanted::Mcp { rendered: tool.into(), readings: vec![reading] };
                 RawAsks::Needs(vec![RawNeed { wanted, path: None }])
             }
-            _ => RawAsks::Nothing("is not a tool of the mcp server that the payload names".into()),
+            _ => RawAsks::Inadmissible("is not a tool of the mcp server that the payload names".into()),
         }
     }
 

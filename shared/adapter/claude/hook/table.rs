@@ -86,22 +86,22 @@ enum Head {
 fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     let operation = if matches!(head, Head::Search) { Search } else { DirList };
     if call.input.has("path") && call.input.text("path").is_none() {
-        return RawAsks::Nothing("has a `path` that is no string, so it cannot be told where it looks".into());
+        return RawAsks::Inadmissible("has a `path` that is no string, so it cannot be told where it looks".into());
     }
     let path = call.input.text("path").unwrap_or_default();
     let pattern = call.input.text("pattern").unwrap_or_default();
     if path.len() > LONGEST {
-        return RawAsks::Nothing(RawNeed::too_long());
+        return RawAsks::Inadmissible(RawNeed::too_long());
     }
     let mut folder = if path.is_empty() { ".".to_string() } else { path.to_string() };
     if let Head::Glob = head {
         // the vendor cuts it off (measured), and what is behind it may be an absolute path
         if pattern.starts_with(is_blank) || pattern.ends_with(is_blank) || pattern.contains('\u{feff}') {
-            return RawAsks::Nothing("has white space at an end of its pattern: write it without".into());
+            return RawAsks::Inadmissible("has white space at an end of its pattern: write it without".into());
         }
         // of an absolute pattern, the folder that it begins with is cut off at its ends alone, as `path` is (measured)
         if let Some(part) = path.split('/').chain(pattern.split('/')).find(|part| part.ends_with(is_blank)) {
-            return RawAsks::Nothing(format!(
+            return RawAsks::Inadmissible(format!(
                 "has {} in its path or pattern, and one reader cuts the white space at its end off and another does not: write \
                  it without, or search the folder above",
                 clipped(&shown(part), 150)
@@ -114,7 +114,7 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
             None => ("", pattern.as_ref()),
         };
         if rest.split(['/', '{', '}', ',', '(', ')', '|']).any(|part| part == "..") {
-            return RawAsks::Nothing("has `..` behind a wildcard, so it cannot be told where it looks".into());
+            return RawAsks::Inadmissible("has `..` behind a wildcard, so it cannot be told where it looks".into());
         }
         if literal.starts_with('/') {
             folder = literal.into();
@@ -155,7 +155,7 @@ fn agent(call: &Payload<'_>) -> RawAsks {
             path: Some(RawPath { written: COPIES.into(), kind: PathKind::Folder }),
             ..RawNeed::of(SubagentSpawn)
         }]),
-        _ => RawAsks::Nothing(
+        _ => RawAsks::Inadmissible(
             "has an `isolation` other than `worktree`: no hook is asked about what an agent does on another machine; start it \
              without"
                 .into(),
@@ -170,12 +170,12 @@ fn skill(call: &Payload<'_>) -> RawAsks {
     let mut needs = vec![RawNeed::of(SkillLoad)];
     match call.input.text("args") {
         None if call.input.has("args") => {
-            return RawAsks::Nothing("has `args` that are no string, so it cannot be told what they name".into());
+            return RawAsks::Inadmissible("has `args` that are no string, so it cannot be told what they name".into());
         }
         Some(args) => {
             if let Some(mention) = mention(&args) {
                 if mention.contains(':') {
-                    return RawAsks::Nothing(format!(
+                    return RawAsks::Inadmissible(format!(
                         "has {} in its `args`, which can name a resource of a server, and no hook is asked about that: write \
                          it without",
                         clipped(&shown(mention), 150)
@@ -223,7 +223,7 @@ mod tests {
                 })
                 .collect::<Vec<_>>()
                 .join(", ")),
-            RawAsks::Nothing(why) => Err(why),
+            RawAsks::Inadmissible(why) => Err(why),
             RawAsks::Conversation => Ok("conversation".into()),
         }
     }

@@ -11,7 +11,7 @@ use crate::frame::Operation::{FileEdit, FileWrite};
 /// none; it needs both all the same.
 pub fn asks(call: &Payload<'_>) -> RawAsks {
     let Some(lines) = call.input.lines("command", &['+', '-']) else {
-        return RawAsks::Nothing("has no `command` that is a string, so its patch cannot be read".into());
+        return RawAsks::Inadmissible("has no `command` that is a string, so its patch cannot be read".into());
     };
     let mut needs = Vec::new();
     let mut updated: Option<String> = None;
@@ -27,11 +27,11 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
         let word = if file.starts_with(char::is_whitespace) { "" } else { word.trim() };
         bytes += file.len();
         if file.len() > LONGEST {
-            return RawAsks::Nothing(RawNeed::too_long());
+            return RawAsks::Inadmissible(RawNeed::too_long());
         }
         if needs.len() > MOST_PATHS || bytes > MOST_BYTES {
             // no more than is judged is kept
-            return RawAsks::Nothing(RawNeed::too_many());
+            return RawAsks::Inadmissible(RawNeed::too_many());
         }
         match (word, file) {
             ("Add File", file) if !file.is_empty() => needs.push(RawNeed::on(FileWrite, file)),
@@ -46,7 +46,7 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
             }
             ("Begin Patch" | "End Patch" | "End of File", "") => {}
             _ => {
-                return RawAsks::Nothing(format!(
+                return RawAsks::Inadmissible(format!(
                     "has the patch header `{}`, of which it is not known what it changes",
                     header.chars().take(60).collect::<String>().escape_default()
                 ));
@@ -79,7 +79,7 @@ mod tests {
                     None => need.wanted.words(),
                 })
                 .collect()),
-            RawAsks::Nothing(why) => Err(why),
+            RawAsks::Inadmissible(why) => Err(why),
             RawAsks::Conversation => Err("conversation".into()),
         }
     }
@@ -131,6 +131,9 @@ mod tests {
         }
         let input = Input::read(r#"{"command": ["*** Add File: a"]}"#).unwrap();
         let asks = asks(&Payload { input, ..Payload::default() });
-        assert_eq!(asks, RawAsks::Nothing("has no `command` that is a string, so its patch cannot be read".into()));
+        assert_eq!(
+            asks,
+            RawAsks::Inadmissible("has no `command` that is a string, so its patch cannot be read".into())
+        );
     }
 }

@@ -66,7 +66,7 @@ fn agent(call: &Payload<'_>) -> RawAsks {
         return RawAsks::Needs(needs);
     }
     let Some(items) = call.input.list("items") else {
-        return RawAsks::Nothing("has `items` that are no list, so it cannot be told what they name".into());
+        return RawAsks::Inadmissible("has `items` that are no list, so it cannot be told what they name".into());
     };
     for item in items {
         match (item.text("type").as_deref(), item.text("path")) {
@@ -76,11 +76,15 @@ fn agent(call: &Payload<'_>) -> RawAsks {
                 needs.push(RawNeed::on(FileRead, path));
             }
             (Some("local_image" | "local_audio"), _) => {
-                return RawAsks::Nothing(
+                return RawAsks::Inadmissible(
                     "names a file in its `items` by no absolute path: write it from `/` on".into(),
                 );
             }
-            _ => return RawAsks::Nothing("has an entry in its `items` of which it is not known what it reads".into()),
+            _ => {
+                return RawAsks::Inadmissible(
+                    "has an entry in its `items` of which it is not known what it reads".into(),
+                );
+            }
         }
     }
     RawAsks::Needs(needs)
@@ -103,7 +107,7 @@ mod tests {
                     };
                     Ok(needs.iter().map(word).collect::<Vec<_>>().join(", "))
                 }
-                RawAsks::Nothing(why) => Err(why),
+                RawAsks::Inadmissible(why) => Err(why),
                 RawAsks::Conversation => Ok("conversation".into()),
             }
         };

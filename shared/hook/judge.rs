@@ -1,0 +1,235 @@
+//! One payload under one frame: what is to be said about it, and what the audit holds of it.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::Setup;
+use super::consult::{Embedder, consult};
+use super::resolve::finish;
+use crate::adapter::{self, Environment, Event, Hook, Payload, RawAsks, Verdict, Wire};
+use crate::decide::{self, Action, Asks, Decision, Occasion, REASON_LIMIT, clipped};
+use crate::frame::shown;
+use crate::os::{self, Input, Record};
+use crate::seal::{self, VerifiedFrame};
+
+/// What a judgement goes by besides the setup and the payload.
+pub struct Surroundings<'a> {
+    /// The environment.
+    pub environment: Environment<'a>,
+    /// The folder that stands for the process's own.
+    pub folder: Option<PathBuf>,
+    /// The way to an embedder; none, and a call that needs one is denied.
+    pub embedder: Option<Embedder<'a>>,
+    /// When the call has to be judged; what is not by then is denied.
+    pub deadline: Option<Instant>,
+}
+
+/// What a payload comes to.
+#[derive(Debug)]
+pub struct Judged {
+    /// What kind of event it was.
+    pub event: Event,
+    /// Its name.
+    pub name: String,
+    /// What is to be said.
+    pub verdict: Verdict,
+    /// The audit line, but for its time.
+    pub record: Record,
+    /// Whether this is a decision, which an audit has to hold.
+    pub counts: bool,
+}
+
+impl Judged {
+    /// The answer on the vendor's wire.
+    pub fn wire(&self, vendor: &dyn Hook) -> Wire {
+        vendor.answer(self.event, &self.name, &self.verdict)
+    }
+}
+
+/// Judge one payload. Reads the frame and looks at paths; changes nothing.
+pub fn judge(vendor: &dyn Hook, setup: &Setup, input: &Input, around: &Surroundings<'_>) -> Judged {
+    let mut record = Record { vendor: vendor.facts().word, decided_by: "adapter", seam: "hook", ..Record::default() };
+    let frame = frame_in_force(vendor, setup);
+    if let Ok(Some(frame)) = &frame {
+        record.frame_digest = Some(frame.digest().to_string());
+    }
+    let payload = match &input.fault {
+        Some(fault) => Err(fault.clone()),
+        None => Payload::read_until(&input.bytes, around.deadline).map_err(|why| format!("the payload {why}")),
+    };
+    let (event, name) = match &payload {
+        Ok(payload) => (vendor.event(&payload.event), payload.event.clone()),
+        Err(_) => (Event::Gate, "PreToolUse".into()),
+    };
+    if let Ok(payload) = &payload {
+        record.event = Some(payload.event.clone());
+        record.session_id.clone_from(&payload.session);
+        record.agent_id.clone_from(&payload.agent);
+        record.call_id.clone_from(&payload.call_id);
+        record.tool.clone_from(&payload.tool);
+    }
+    let stranger = payload.as_ref().ok().and_then(|payload| adapter::stranger(vendor.facts(), payload));
+    let occasion = Occasion {
+        frame: frame.as_ref().map_or(Some(false), |frame| frame.as_ref().map(|_| true)),
+        readable: payload.is_ok(),
+        stranger: stranger.is_some(),
+        event,
+        tool: payload.as_ref().is_ok_and(|payload| payload.tool.is_some()),
+    };
+    let denied = |why: &str| Verdict::Deny(stopped(vendor, why));
+    let verdict = match (occasion.action(), &frame, &payload) {
+        (Action::Decide, Ok(Some(frame)), Ok(payload)) => {
+            let tool = payload.tool.as_deref().unwrap_or_default();
+            let case = Case { setup, frame, payload, tool, around };
+            call(vendor, &case, event, &mut record).at(event, setup.policy, vendor.grants_approval(tool))
+        }
+        (Action::Tell, Ok(Some(frame)), _) => {
+            Verdict::Text(frame.text().within(vendor.facts().text_limit, |text| vendor.measure(text)))
+        }
+        (Action::RefuseFrame, Err(refused), _) => Verdict::Deny(refused.clone()),
+        (Action::RefusePayload, _, Err(why)) => denied(why),
+        (Action::RefuseStranger, ..) => {
+            let other = stranger.unwrap_or("another agent");
+            denied(&format!("the payload is {other}'s, and this hook is {}'s", vendor.facts().product))
+        }
+        (Action::RefuseNameless, ..) => denied("the payload has no `tool_name`"),
+        (Action::RefuseEvent, ..) => denied(&format!(
+            "{} {} has no event `{}`, so nothing says what an answer to it does",
+            vendor.facts().product,
+            vendor.facts().table.release,
+            clipped(&shown(&name), 80)
+        )),
+        (Action::Abstain, ..) => Verdict::Abstain,
+        // an action without what it is about: there is none, and if there were, the call would not run
+        _ => denied("a fault in this program; please report it"),
+    };
+    record.decision.decision = match &verdict {
+        Verdict::Allow => "allow",
+        Verdict::Abstain | Verdict::Text(_) => "abstain",
+        Verdict::Deny(_) => "deny",
+        Verdict::Replace { .. } => "replace",
+    };
+    if let Verdict::Deny(reason) = &verdict {
+        record.decision.reason = Some(reason.clone());
+    }
+    if let (true, Ok(payload)) = (setup.audit_input, &payload) {
+        record.input = Some(payload.input.raw().into()).filter(|raw: &String| !raw.is_empty());
+        if let Verdict::Replace { input, .. } = &verdict {
+            record.decision.input = Some(input.clone());
+        }
+    }
+    let waits = matches!(event, Event::Gate | Event::Approval | Event::Unknown);
+    let counts = event != Event::Passing && (waits || matches!(verdict, Verdict::Deny(_)));
+    let mut judged = Judged { event, name, verdict, record, counts };
+    if judged.verdict == Verdict::Allow && judged.wire(vendor) == Wire::silence() {
+        // what goes out grants nothing, and the record says what went out
+        judged.record.decision.decision = "abstain";
+    }
+    judged
+}
+
+/// The frame in force: none, or one that verifies. `Err` is why every call is denied.
+fn frame_in_force(vendor: &dyn Hook, setup: &Setup) -> Result<Option<VerifiedFrame>, String> {
+    if let Some(mistake) = &setup.mistake {
+        return Err(stopped(vendor, mistake));
+    }
+    let Some(path) = &setup.frame else {
+        return match setup.require_frame {
+            true => Err(stopped(vendor, "no frame is in force, and one is required; give --frame (or MH_FRAME)")),
+            false => Ok(None),
+        };
+    };
+    os::read_bounded(path, seal::MAX_BYTES)
+        .and_then(|bytes| seal::verify(&bytes, setup.pin.as_ref()))
+        .map(Some)
+        .map_err(|refusal| {
+            let path = clipped(&shown(&path.to_string_lossy()), 300);
+            stopped(vendor, &format!("the frame {path} is refused: {}: {refusal}", refusal.name()))
+        })
+}
+
+/// A reason that is not about this one call.
+pub fn stopped(vendor: &dyn Hook, why: &str) -> String {
+    let end = format!("; nothing runs until this is put right; to undo, {}", vendor.facts().undo);
+    format!(
+        "{}: {}{end}",
+        vendor.facts().program,
+        clipped(&shown(why), REASON_LIMIT - vendor.facts().program.len() - 2 - end.len())
+    )
+}
+
+/// A call under a frame.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    /// What the hook is told.
+    pub setup: &'a Setup,
+    /// The frame in force.
+    pub frame: &'a VerifiedFrame,
+    /// The payload.
+    pub payload: &'a Payload<'a>,
+    /// The tool.
+    pub tool: &'a str,
+    /// What else it goes by.
+    pub around: &'a Surroundings<'a>,
+}
+
+/// Decide the call that waits.
+fn call(vendor: &dyn Hook, case: &Case<'_>, event: Event, record: &mut Record) -> Decision {
+    let Case { setup, frame, payload, tool, around } = *case;
+    let raw = vendor.asks(payload, tool);
+    if let RawAsks::Needs(needs) = &raw {
+        record.operations = needs.iter().map(|need| need.wanted.words()).collect();
+        record.operations.sort_unstable();
+        record.operations.dedup();
+    }
+    let call = finish(vendor, setup, frame, payload, tool, raw, around);
+    record.decided_by = "frame";
+    let mut decision = decide::decide(frame, &call, setup.policy);
+    if let (Some(decider), Event::Gate, Asks::Needs(needs), Decision::Allow | Decision::Abstain) =
+        (&setup.decider, event, &call.asks, &decision)
+    {
+        (decision, record.decided_by) = consult(vendor, case, decider, needs);
+    }
+    if around.deadline.is_some_and(|deadline| Instant::now() >= deadline) && !matches!(decision, Decision::Deny(_)) {
+        decision = Decision::Deny(stopped(vendor, "the call was not judged when the deadline passed"));
+        record.decided_by = "deadline";
+    }
+    decision
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use crate::adapter::claude::Claude;
+
+    /// What is read in time may be judged too late.
+    #[test]
+    fn a_call_that_is_judged_too_late_is_denied_and_the_record_says_by_whom() {
+        let frame = seal::verify(include_bytes!("../../fixtures/golden/frame.json"), None).unwrap();
+        let judged = |event, tool, deadline| {
+            let payload =
+                format!(r#"{{"hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{{"command":"true"}}}}"#);
+            let payload = Payload::read(payload.as_bytes()).unwrap();
+            let around = Surroundings { environment: &|_| None, folder: None, embedder: None, deadline };
+            let mut record = Record::default();
+            let setup = &Setup::default();
+            let case = Case { setup, frame: &frame, payload: &payload, tool, around: &around };
+            (call(&Claude, &case, event, &mut record), record.decided_by)
+        };
+        let (past, ahead) = (Some(Instant::now()), Instant::now().checked_add(Duration::from_secs(1 << 20)));
+        for deadline in [None, ahead] {
+            assert_eq!(judged(Event::Gate, "Bash", deadline), (Decision::Allow, "frame"));
+        }
+        for event in [Event::Gate, Event::Approval] {
+            for tool in ["Bash", "AskUserQuestion"] {
+                let (Decision::Deny(why), by) = judged(event, tool, past) else { panic!("{event:?} {tool}") };
+                assert!(why.contains("the call was not judged when the deadline passed"), "{why}");
+                assert_eq!(by, "deadline");
+            }
+        }
+        // what the frame refuses is refused by the frame all the same
+        assert_eq!(judged(Event::Gate, "CronList", past).1, "frame");
+    }
+}
