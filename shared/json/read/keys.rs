@@ -1,0 +1,220 @@
+//! The keys of an object, kept to find one that stands twice.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use super::text::{Unescaped, glance, plain_run, unescape};
+use super::{Duplicate, FEW_KEYS, Level, Reader, Span};
+
+/// From so many hashed keys of one object on, they are compared part by part.
+const PART: usize = 4 * 1024;
+
+/// Bytes of a key for which memory is held until the next.
+const LARGE_KEY: usize = 4 * 1024;
+
+/// Bring keys together by the highest byte of their tags, in place; where those with each byte begin, and the end.
+fn partition(keys: &mut [Seen]) -> [usize; 257] {
+    let byte = |key: Seen| (key.0 >> 56) as usize;
+    let mut begin = [0; 257];
+    for key in &*keys {
+        begin[byte(*key) + 1] += 1;
+    }
+    for value in 0..256 {
+        begin[value + 1] += begin[value];
+    }
+    // where the next one with this byte goes
+    let mut next = begin;
+    // what comes in for what went out is looked at in the next round: not waiting for it is what makes this quick
+    while next[..256] != begin[1..] {
+        for value in 0..256 {
+            for place in next[value]..begin[value + 1] {
+                let key = keys[place];
+                let goes = &mut next[byte(key)];
+                keys[place] = std::mem::replace(&mut keys[*goes], key);
+                *goes += 1;
+            }
+        }
+    }
+    begin
+}
+
+/// What keys are hashed by, drawn at random when the first is: who writes a document must not be able to choose keys that
+/// collide. A key is a polynomial modulo 2^61 - 1, its coefficients seven bytes each and the last one's end marked, and its
+/// hash is the value at a secret point (Carter and Wegman 1979): of all points, about `n / 7 + 2` in 2^31 at most give two
+/// different keys of up to `n` bytes the same tag. One multiplication for seven bytes is what makes it quick.
+pub struct Secret(pub(super) u64);
+
+impl Secret {
+    pub(super) const PRIME: u64 = (1 << 61) - 1;
+
+    /// The tag of the key of so many bytes, escapes resolved, with which these bytes begin.
+    #[inline(always)]
+    pub fn tag(secret: &mut Option<Secret>, bytes: &[u8], length: usize) -> u32 {
+        let secret = match secret {
+            Some(drawn) => &*drawn,
+            None => secret.insert(Secret::draw()),
+        };
+        // a coefficient of 1 before all others, or those of a key that begins with NUL would not count
+        let (mut value, mut rest, mut left) = (secret.0, bytes, length);
+        while let (7.., Some((_, behind))) = (left, rest.split_at_checked(7)) {
+            value = secret.step(value, word(rest, 7));
+            (rest, left) = (behind, left - 7);
+        }
+        (secret.step(value, word(rest, left) | 1 << (8 * left)) >> 29) as u32
+    }
+
+    #[cold]
+    fn draw() -> Secret {
+        Secret(RandomState::new().build_hasher().finish() & Secret::PRIME)
+    }
+
+    /// One coefficient more.
+    #[inline(always)]
+    pub(super) fn step(&self, value: u64, coefficient: u64) -> u64 {
+        let product = u128::from(value + coefficient) * u128::from(self.0);
+        let sum = (product as u64 & Self::PRIME) + (product >> 61) as u64;
+        (sum & Self::PRIME) + (sum >> 61)
+    }
+}
+
+/// So many bytes, at most seven, as one number. Whether more lie behind them is no matter.
+#[inline(always)]
+fn word(bytes: &[u8], length: usize) -> u64 {
+    match bytes.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word) & ((1 << (8 * length)) - 1),
+        None => bytes[..length].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    }
+}
+
+/// A key that was seen: a tag, which equal keys have in common, above the offset behind its opening quote. 8 bytes,
+/// since a document can hold millions.
+#[derive(Clone, Copy)]
+pub struct Seen(u64);
+
+impl Seen {
+    /// `decode` has refused what is too long for such an offset.
+    pub fn new(tag: u32, start: usize) -> Seen {
+        Seen(u64::from(tag) << 32 | start as u64)
+    }
+
+    pub fn tag(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    pub fn start(self) -> usize {
+        self.0 as u32 as usize
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Keep the key that was read last, for those behind it to be compared with.
+    pub(super) fn remember(&mut self) {
+        let Span { start, end, escaped } = self.last;
+        let bytes = self.text.as_bytes();
+        let Some(level) = self.levels.last_mut() else { return };
+        let first = level.first_key();
+        if !level.hashed() && (escaped || self.keys.len() - first == FEW_KEYS) {
+            level.0 |= Level::HASHED;
+            // none of these has escapes
+            for seen in &mut self.keys[first..] {
+                let key = &bytes[seen.start()..];
+                let tag = Secret::tag(&mut self.secret, key, plain_run(key));
+                *seen = Seen::new(tag, seen.start());
+            }
+        }
+        let hashed = level.hashed();
+        let tag = match (hashed, escaped) {
+            (false, _) => glance(&bytes[start..end]),
+            (true, false) => Secret::tag(&mut self.secret, bytes.get(start..).unwrap_or_default(), end - start),
+            (true, true) => {
+                self.plain.clear();
+                unescape(self.text.get(start..end).unwrap_or_default(), &mut self.plain);
+                let tag = Secret::tag(&mut self.secret, self.plain.as_bytes(), self.plain.len());
+                // who asks for its name has one more of it
+                self.plain.shrink_to(LARGE_KEY);
+                tag
+            }
+        };
+        let seen = Seen::new(tag, start);
+        if self.keys.len() - first < FEW_KEYS {
+            let mut alike = self.keys[first..].iter().filter(|other| other.tag() == tag);
+            if alike.any(|other| match hashed {
+                true => self.same(*other, seen),
+                // with the quote behind it
+                false => bytes[other.start()..].starts_with(&bytes[start..=end]),
+            }) {
+                return self.repeated(seen);
+            }
+        } else if self.keys.len() == self.keys.capacity() && size_of_val(&*self.keys) > self.at {
+            // So many members can only be so short where some have the same key; and once that is known, no more are
+            // kept, which would take more memory than the document.
+            self.compare_hashed();
+        }
+        self.keys.push(seen);
+    }
+
+    /// Look for keys that stand twice among those of the innermost level, where they are more than a few. In time that
+    /// is linear in their number, since tags are spread evenly.
+    #[cold]
+    pub(super) fn compare_hashed(&mut self) {
+        let first = self.levels.last().map_or(0, |level| level.first_key());
+        let mut keys = std::mem::take(&mut self.keys);
+        let mut table = std::mem::take(&mut self.table);
+        if keys.len() - first < PART {
+            self.compare_part(&keys[first..], &mut table);
+        } else {
+            // one part after another: a table for all of them would take more memory than they do
+            for part in partition(&mut keys[first..]).windows(2) {
+                self.compare_part(&keys[first..][part[0]..part[1]], &mut table);
+            }
+        }
+        (self.keys, self.table) = (keys, table);
+    }
+
+    /// The same for some of them, by a table in which they take no more than half of the places.
+    fn compare_part(&mut self, keys: &[Seen], table: &mut Vec<u64>) {
+        let places = (keys.len() * 2).next_power_of_two();
+        match table.get_mut(..places) {
+            Some(used) => used.fill(0),
+            None => *table = vec![0; places],
+        }
+        let table = &mut table[..places];
+        for key in keys {
+            let mut place = key.tag() as usize;
+            loop {
+                let other = &mut table[place & (places - 1)];
+                // every key has an offset
+                if *other == 0 {
+                    *other = key.0;
+                    break;
+                }
+                if (*other ^ key.0) >> 32 == 0 && self.same(Seen(*other), *key) {
+                    let second = key.0.max(*other);
+                    // it is the first of them that others are compared with
+                    *other = key.0.min(*other);
+                    self.repeated(Seen(second));
+                    break;
+                }
+                place += 1;
+            }
+        }
+    }
+
+    /// Whether two keys are the same, escapes resolved.
+    #[cold]
+    fn same(&self, a: Seen, b: Seen) -> bool {
+        self.characters_of(a).eq(self.characters_of(b))
+    }
+
+    /// Note a key that stands twice, by the second of the two.
+    fn repeated(&mut self, key: Seen) {
+        let at = key.start() - 1;
+        if self.duplicate.as_ref().is_none_or(|found| at < found.at) {
+            self.duplicate = Some(Duplicate { at, key: self.characters_of(key).collect() });
+        }
+    }
+
+    /// The characters of a key.
+    fn characters_of(&self, key: Seen) -> Unescaped<'a> {
+        Unescaped(self.slice(key.start(), self.text.len()))
+    }
+}

@@ -1,0 +1,100 @@
+//! What is read: kinds of values, keys, numbers, and what is wrong with a document.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why bytes are not a JSON document, and at which of them that shows. One pointer, since every step
+/// of the reader could hand one on and nearly none does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault(Box<(usize, Cow<'static, str>)>);
+
+impl Fault {
+    /// A fault at this byte.
+    #[cold]
+    pub fn new(at: usize, what: impl Into<Cow<'static, str>>) -> Self {
+        Fault(Box::new((at, what.into())))
+    }
+
+    /// Offset of the byte, counted from 0.
+    pub fn at(&self) -> usize {
+        self.0.0
+    }
+
+    /// What is wrong there.
+    pub fn what(&self) -> &str {
+        &self.0.1
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.at(), self.what())
+    }
+}
+
+/// A key that stands twice in one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duplicate {
+    /// Offset of the second of the two.
+    pub at: usize,
+    /// The key, escapes resolved.
+    pub key: String,
+}
+
+/// The six kinds of value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+    /// `"…"`
+    String,
+    /// Any number.
+    Number,
+    /// `true` or `false`
+    Bool,
+    /// `null`
+    Null,
+}
+
+impl Kind {
+    /// The kind with its article, for messages.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Kind::Object => "an object",
+            Kind::Array => "an array",
+            Kind::String => "a string",
+            Kind::Number => "a number",
+            Kind::Bool => "a boolean",
+            Kind::Null => "null",
+        }
+    }
+}
+
+/// A key of the object that is being read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key<'a> {
+    /// Offset of its opening quote.
+    pub at: usize,
+    /// The key, escapes resolved.
+    pub name: Cow<'a, str>,
+}
+
+/// A number as it is spelled in the document.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Number<'a>(pub(super) &'a str);
+
+impl Number<'_> {
+    /// The number, if it is spelled as a plain decimal integer within `u32`: `2` is, `2.0`,
+    /// `2e0` and `-0` are not.
+    pub fn as_u32(self) -> Option<u32> {
+        self.0.bytes().all(|b| b.is_ascii_digit()).then(|| self.0.parse().ok()).flatten()
+    }
+}
+
+impl fmt::Display for Number<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
