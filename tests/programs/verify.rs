@@ -192,9 +192,9 @@ fn what_a_frames_author_should_hear_is_said_on_stderr_and_changes_no_code() {
         (
             &["--admit", "file.read,search"],
             &[
-                "Codex has no tool for file.read, search: its shell does that, and shell is not admitted",
                 "Claude Code offers its tools for search only when asked (--tools with Glob and Grep); else its shell does \
                  that, and shell is not admitted",
+                "Codex has no tool for file.read, search: its shell does that, and shell is not admitted",
             ],
         ),
         (
