@@ -12,36 +12,36 @@ use crate::decide::Policy;
 use crate::frame::shown;
 use crate::hook::{Judged, Setup, Surroundings, judge};
 use crate::os::{End, Stop, complain};
-use crate::os::{Input, MAX_PAYLOAD, read_bounded};
+use crate::os::{MAX_PAYLOAD, Stdin, read_bounded};
 use crate::seal::Digest;
 
 /// What is wanted of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Expected {
     Allow,
     Deny,
 }
 
-impl Wanted {
-    pub(super) fn from_word(word: &str) -> Option<Wanted> {
+impl Expected {
+    pub(super) fn from_word(word: &str) -> Option<Expected> {
         match word {
-            "allow" => Some(Wanted::Allow),
-            "deny" => Some(Wanted::Deny),
+            "allow" => Some(Expected::Allow),
+            "deny" => Some(Expected::Deny),
             _ => None,
         }
     }
 
     fn word(self) -> &'static str {
         match self {
-            Wanted::Allow => "allow",
-            Wanted::Deny => "deny",
+            Expected::Allow => "allow",
+            Expected::Deny => "deny",
         }
     }
 }
 
 /// A call in words.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(super) struct Question {
     /// The tool, by the vendor's name for it.
     pub tool: String,
     /// What it is about: a file, a command, an address; empty, where nothing is said.
@@ -49,7 +49,7 @@ pub(super) struct Call {
 }
 
 /// What the answers go by.
-pub(super) struct Terms<'a> {
+pub(super) struct Premises<'a> {
     /// The frame's file.
     pub frame: &'a Path,
     pub pin: Option<&'a Digest>,
@@ -69,12 +69,12 @@ impl Answered {
     }
 
     /// Whether that is what is wanted: what is not denied goes on, by an allow or by the vendor's own rules.
-    fn is(&self, wanted: Wanted) -> bool {
-        self.denied() == (wanted == Wanted::Deny)
+    fn is(&self, wanted: Expected) -> bool {
+        self.denied() == (wanted == Expected::Deny)
     }
 
     /// All of it, in lines, and how the program ends by it.
-    pub(super) fn told(&self, wanted: Option<Wanted>, program: &str) -> (String, End) {
+    pub(super) fn told(&self, wanted: Option<Expected>, program: &str) -> (String, End) {
         let good = match wanted {
             Some(wanted) if !self.is(wanted) => {
                 let answer = self.judged.record.decision.decision;
@@ -109,7 +109,7 @@ impl Answered {
 }
 
 /// The answer to a recorded payload.
-pub(super) fn recorded(terms: &Terms<'_>, vendor: &str, payload: &Path) -> Result<Answered, Stop> {
+pub(super) fn recorded(terms: &Premises<'_>, vendor: &str, payload: &Path) -> Result<Answered, Stop> {
     let bytes = read_bounded(payload, MAX_PAYLOAD)
         .map_err(|refusal| Stop::failed(format!("{}: {refusal}", payload.display())))?;
     let cwd = Payload::read(&bytes).ok().and_then(|payload| payload.cwd).map(PathBuf::from);
@@ -118,7 +118,7 @@ pub(super) fn recorded(terms: &Terms<'_>, vendor: &str, payload: &Path) -> Resul
 }
 
 /// The answer to a call in words.
-pub(super) fn said(terms: &Terms<'_>, vendor: &str, call: &Call) -> Result<Answered, Stop> {
+pub(super) fn said(terms: &Premises<'_>, vendor: &str, call: &Question) -> Result<Answered, Stop> {
     let here = || std::env::current_dir().map_err(|error| Stop::failed(format!("the working folder: {error}")));
     let project = match terms.project {
         Some(project) => std::path::absolute(project).map_err(|error| Stop::failed(error.to_string()))?,
@@ -134,7 +134,7 @@ pub(super) fn known(vendor: &str) -> Result<&'static dyn Hook, Stop> {
 }
 
 /// The payload that the vendor would give for a call.
-fn payload(vendor: &dyn Hook, call: &Call, project: &Path) -> Result<Vec<u8>, Stop> {
+fn payload(vendor: &dyn Hook, call: &Question, project: &Path) -> Result<Vec<u8>, Stop> {
     let members = vendor.sample(&call.tool, &call.about, project).ok_or_else(|| {
         Stop::usage(format!("{} is about a file: say which, as in --call {} src/a.rs", call.tool, call.tool))
     })?;
@@ -150,7 +150,7 @@ fn payload(vendor: &dyn Hook, call: &Call, project: &Path) -> Result<Vec<u8>, St
     serde_json::to_vec(&payload).map_err(|error| Stop::failed(error.to_string()))
 }
 
-fn answer(vendor: &dyn Hook, terms: &Terms<'_>, bytes: Vec<u8>, project: Option<PathBuf>) -> Result<Answered, Stop> {
+fn answer(vendor: &dyn Hook, terms: &Premises<'_>, bytes: Vec<u8>, project: Option<PathBuf>) -> Result<Answered, Stop> {
     let file = terms.frame;
     let frame = std::path::absolute(file).map_err(|error| Stop::failed(format!("{}: {error}", file.display())))?;
     let setup = Setup {
@@ -164,13 +164,13 @@ fn answer(vendor: &dyn Hook, terms: &Terms<'_>, bytes: Vec<u8>, project: Option<
         _ => std::env::var_os(name),
     };
     let around = Surroundings { environment: &environment, folder: project.clone(), embedder: None, deadline: None };
-    let judged = judge(vendor, &setup, &Input { bytes, fault: None }, &around);
+    let judged = judge(vendor, &setup, &Stdin { bytes, fault: None }, &around);
     Ok(Answered { wire: judged.wire(vendor), judged })
 }
 
 /// Hold a frame to a list of what is wanted of it, a line each: `allow claude Edit src/a.rs`. What does not hold goes to
 /// stderr, by its line.
-pub(super) fn expectations(terms: &Terms<'_>, list: &Path, program: &str) -> Result<(String, End), Stop> {
+pub(super) fn expectations(terms: &Premises<'_>, list: &Path, program: &str) -> Result<(String, End), Stop> {
     let name = list.display();
     let text = fs_err::read_to_string(list).map_err(|error| Stop::failed(crate::os::words(error)))?;
     let (mut all, mut missed) = (0, 0);
@@ -189,11 +189,11 @@ pub(super) fn expectations(terms: &Terms<'_>, list: &Path, program: &str) -> Res
         let (vendor, rest) = word(rest);
         let (tool, about) = word(rest);
         let wanted =
-            Wanted::from_word(wanted).ok_or_else(|| malformed(&format!("{wanted:?} is neither allow nor deny")))?;
+            Expected::from_word(wanted).ok_or_else(|| malformed(&format!("{wanted:?} is neither allow nor deny")))?;
         if tool.is_empty() {
             return Err(malformed("a tool is missing"));
         }
-        let call = Call { tool: tool.into(), about: about.into() };
+        let call = Question { tool: tool.into(), about: about.into() };
         let answered = said(terms, vendor, &call)
             .map_err(|stop| Stop { why: format!("{name}:{}: {}", at + 1, stop.why), ..stop })?;
         all += 1;

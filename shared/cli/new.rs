@@ -17,10 +17,10 @@ pub(super) struct Builder {
     /// The rules that stand last: for a project, and against all else.
     project: Option<[ScopeRule; 2]>,
     /// What `--source` and `--asked-by` are about.
-    last: Option<Line>,
+    last: Option<Stated>,
 }
 
-enum Line {
+enum Stated {
     Prior,
     Obligation,
     Reaching,
@@ -50,15 +50,15 @@ impl Builder {
             }
             "prior" => {
                 self.frame.prior.push(Prior { text: value()?, source: None });
-                self.last = Some(Line::Prior);
+                self.last = Some(Stated::Prior);
             }
             "obligation" => {
                 self.frame.obligations.push(Obligation { text: value()?, asked_by: None });
-                self.last = Some(Line::Obligation);
+                self.last = Some(Stated::Obligation);
             }
             "reaching" => {
                 self.frame.reaching.push(Obligation { text: value()?, asked_by: None });
-                self.last = Some(Line::Reaching);
+                self.last = Some(Stated::Reaching);
             }
             "source" | "asked-by" => {
                 let origin = value()?;
@@ -121,9 +121,9 @@ impl Builder {
 
     fn origin(&mut self, flag: &str, named: &str, origin: String) -> Result<(), Stop> {
         let place = match (flag, &self.last) {
-            ("source", Some(Line::Prior)) => self.frame.prior.last_mut().map(|line| &mut line.source),
-            ("asked-by", Some(Line::Obligation)) => self.frame.obligations.last_mut().map(|line| &mut line.asked_by),
-            ("asked-by", Some(Line::Reaching)) => self.frame.reaching.last_mut().map(|line| &mut line.asked_by),
+            ("source", Some(Stated::Prior)) => self.frame.prior.last_mut().map(|line| &mut line.source),
+            ("asked-by", Some(Stated::Obligation)) => self.frame.obligations.last_mut().map(|line| &mut line.asked_by),
+            ("asked-by", Some(Stated::Reaching)) => self.frame.reaching.last_mut().map(|line| &mut line.asked_by),
             _ => None,
         };
         match place {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::explain::{self, Call, Terms, Wanted};
+use super::explain::{self, Expected, Premises, Question};
 use super::{Print, about, conclude, operation, read, text};
 use crate::adapter::advice;
 use crate::decide::{Policy, admits};
@@ -51,7 +51,7 @@ cannot be read; the highest wins
 ";
 
 #[derive(Default)]
-struct Order {
+struct Errand {
     files: Vec<PathBuf>,
     quiet: bool,
     status: bool,
@@ -61,8 +61,8 @@ struct Order {
     admits: Vec<Operation>,
     explain: Option<String>,
     payload: Option<PathBuf>,
-    call: Option<Call>,
-    expect: Option<Wanted>,
+    call: Option<Question>,
+    expect: Option<Expected>,
     expectations: Option<PathBuf>,
     policy: Option<Policy>,
     project: Option<PathBuf>,
@@ -74,7 +74,7 @@ pub fn verify(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
-    let mut order = Order::default();
+    let mut order = Errand::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         if let Some(text) = about(&argument, PROGRAM, HELP) {
@@ -106,11 +106,11 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
                     Some(about) => text(about, "--call")?,
                     None => String::new(),
                 };
-                order.call = Some(Call { tool, about });
+                order.call = Some(Question { tool, about });
             }
             lexopt::Arg::Long("expect") => {
                 let word = text(parser.value()?, "--expect")?;
-                let wanted = Wanted::from_word(&word);
+                let wanted = Expected::from_word(&word);
                 order.expect =
                     Some(wanted.ok_or_else(|| Stop::usage(format!("--expect takes allow or deny, not {word:?}")))?);
             }
@@ -144,7 +144,8 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     if order.print.is_some() || !order.admits.is_empty() {
         return question(&order, file);
     }
-    let terms = Terms { frame: file, pin: order.pin.as_ref(), policy: order.policy, project: order.project.as_deref() };
+    let terms =
+        Premises { frame: file, pin: order.pin.as_ref(), policy: order.policy, project: order.project.as_deref() };
     if let Some(list) = &order.expectations {
         return explain::expectations(&terms, list, PROGRAM);
     }
@@ -159,7 +160,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
 }
 
 /// One line a file.
-fn list(order: &Order) -> (String, End) {
+fn list(order: &Errand) -> (String, End) {
     let (mut out, mut end) = (String::new(), End::Good);
     for file in &order.files {
         let name = file.to_string_lossy();
@@ -208,7 +209,7 @@ fn escaped(name: &str) -> (&'static str, String) {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct Verified<'a> {
     file: &'a str,
     ok: bool,
     digest: Option<&'a str>,
@@ -223,7 +224,7 @@ struct Why {
 }
 
 fn json_line(file: &str, found: &Result<VerifiedFrame, Refusal>, warnings: &[String]) -> String {
-    let line = Line {
+    let line = Verified {
         file,
         ok: found.is_ok(),
         digest: found.as_ref().ok().map(|frame| frame.digest().as_str()),
@@ -234,7 +235,7 @@ fn json_line(file: &str, found: &Result<VerifiedFrame, Refusal>, warnings: &[Str
 }
 
 /// A question about one frame, answered by what is printed or by the exit code.
-fn question(order: &Order, file: &Path) -> Result<(String, End), Stop> {
+fn question(order: &Errand, file: &Path) -> Result<(String, End), Stop> {
     let found = read(file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
     let frame = found.map_err(|refusal| Stop::document(&file.display().to_string(), &refusal))?;
     let admitted = order.admits.iter().all(|operation| admits(&frame, operation));

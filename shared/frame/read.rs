@@ -54,7 +54,7 @@ impl fmt::Display for Misshapen {
 /// The bytes are no JSON document, or it is not an object. Everything else is in the
 /// [`Document`].
 pub fn read(bytes: &[u8]) -> Result<Document, Fault> {
-    let mut form = Form { reader: Reader::new(bytes)?, wrong: None, fault: None };
+    let mut form = FrameReader { reader: Reader::new(bytes)?, wrong: None, fault: None };
     let kind = form.reader.kind()?;
     if kind != Kind::Object {
         let at = form.reader.offset();
@@ -76,13 +76,13 @@ pub fn read(bytes: &[u8]) -> Result<Document, Fault> {
 
 /// Where a value stands, put into words only when something is wrong with it.
 #[derive(Clone, Copy)]
-struct Place {
+struct MemberPlace {
     list: &'static str,
     index: Option<usize>,
     field: &'static str,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for MemberPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.list)?;
         if let Some(index) = self.index {
@@ -92,23 +92,23 @@ impl fmt::Display for Place {
     }
 }
 
-impl From<&'static str> for Place {
+impl From<&'static str> for MemberPlace {
     fn from(list: &'static str) -> Self {
-        Place { list, index: None, field: "" }
+        MemberPlace { list, index: None, field: "" }
     }
 }
 
-impl Place {
-    fn item(self, index: usize) -> Place {
-        Place { index: Some(index), ..self }
+impl MemberPlace {
+    fn item(self, index: usize) -> MemberPlace {
+        MemberPlace { index: Some(index), ..self }
     }
 
-    fn dot(self, field: &'static str) -> Place {
-        Place { field, ..self }
+    fn dot(self, field: &'static str) -> MemberPlace {
+        MemberPlace { field, ..self }
     }
 }
 
-struct Form<'a> {
+struct FrameReader<'a> {
     reader: Reader<'a>,
     wrong: Option<Misshapen>,
     /// What ended the reading. Nothing is read after it, so every loop ends and every value is its
@@ -116,7 +116,7 @@ struct Form<'a> {
     fault: Option<Fault>,
 }
 
-impl<'a> Form<'a> {
+impl<'a> FrameReader<'a> {
     /// What the reader gives, while it gives anything.
     fn take<T: Default>(&mut self, read: impl FnOnce(&mut Reader<'a>) -> Result<T, Fault>) -> T {
         if self.fault.is_some() {
@@ -211,7 +211,7 @@ impl<'a> Form<'a> {
         Workflow { id: self.needed(id, "workflow.id", at), version: self.needed(version, "workflow.version", at) }
     }
 
-    fn node(&mut self, place: Place) -> Node {
+    fn node(&mut self, place: MemberPlace) -> Node {
         let at = self.reader.offset();
         let mut id = None;
         if self.enter_object(place) {
@@ -247,18 +247,18 @@ impl<'a> Form<'a> {
         }
     }
 
-    fn prior(&mut self, place: Place) -> Prior {
+    fn prior(&mut self, place: MemberPlace) -> Prior {
         let (text, source) = self.line(place, "source", ".source");
         Prior { text, source }
     }
 
-    fn obligation(&mut self, place: Place) -> Obligation {
+    fn obligation(&mut self, place: MemberPlace) -> Obligation {
         let (text, asked_by) = self.line(place, "asked_by", ".asked_by");
         Obligation { text, asked_by }
     }
 
     /// A text with the document it comes from.
-    fn line(&mut self, place: Place, origin: &str, dotted: &'static str) -> (String, Option<String>) {
+    fn line(&mut self, place: MemberPlace, origin: &str, dotted: &'static str) -> (String, Option<String>) {
         let at = self.reader.offset();
         let (mut text, mut from) = (None, None);
         if self.enter_object(place) {
@@ -311,7 +311,7 @@ impl<'a> Form<'a> {
         handoff
     }
 
-    fn operations(&mut self, place: Place) -> BTreeSet<Operation> {
+    fn operations(&mut self, place: MemberPlace) -> BTreeSet<Operation> {
         // one by one: to collect them sorts them first, by code that nothing else here has a use for
         let mut all = BTreeSet::new();
         for operation in self.list(place, Self::operation).into_iter().flatten() {
@@ -320,7 +320,7 @@ impl<'a> Form<'a> {
         all
     }
 
-    fn operation(&mut self, place: Place) -> Option<Operation> {
+    fn operation(&mut self, place: MemberPlace) -> Option<Operation> {
         let at = self.reader.offset();
         let (mut op, mut server, mut tool, mut parameter) = (None, None, None, None);
         if !self.enter_object(place) {
@@ -371,7 +371,7 @@ impl<'a> Form<'a> {
         rules
     }
 
-    fn rule(&mut self, place: Place) -> ScopeRule {
+    fn rule(&mut self, place: MemberPlace) -> ScopeRule {
         let at = self.reader.offset();
         let (mut subjects, mut operations) = (None, None);
         if self.enter_object(place) {
@@ -411,7 +411,7 @@ impl<'a> Form<'a> {
         })
     }
 
-    fn list<T>(&mut self, place: Place, each: impl Fn(&mut Self, Place) -> T) -> Vec<T> {
+    fn list<T>(&mut self, place: MemberPlace, each: impl Fn(&mut Self, MemberPlace) -> T) -> Vec<T> {
         let mut items = Vec::new();
         if self.is(Kind::Array, place) {
             self.take(Reader::enter_array);
@@ -424,11 +424,11 @@ impl<'a> Form<'a> {
         items
     }
 
-    fn text(&mut self, place: Place) -> String {
+    fn text(&mut self, place: MemberPlace) -> String {
         if self.is(Kind::String, place) { self.string() } else { String::new() }
     }
 
-    fn nullable(&mut self, place: Place) -> Option<String> {
+    fn nullable(&mut self, place: MemberPlace) -> Option<String> {
         if self.kind() == Some(Kind::Null) {
             self.skip();
             return None;
@@ -449,7 +449,7 @@ impl<'a> Form<'a> {
         value.unwrap_or(0)
     }
 
-    fn enter_object(&mut self, place: Place) -> bool {
+    fn enter_object(&mut self, place: MemberPlace) -> bool {
         let is = self.is(Kind::Object, place);
         if is {
             self.take(Reader::enter_object);
@@ -458,7 +458,7 @@ impl<'a> Form<'a> {
     }
 
     /// Whether the next value is of this kind; one that is not is recorded and passed over.
-    fn is(&mut self, wanted: Kind, place: Place) -> bool {
+    fn is(&mut self, wanted: Kind, place: MemberPlace) -> bool {
         let Some(found) = self.kind() else { return false };
         if found == wanted {
             return true;
@@ -475,7 +475,7 @@ impl<'a> Form<'a> {
         self.skip();
     }
 
-    fn needed<T: Default>(&mut self, value: Option<T>, place: impl Into<Place>, at: usize) -> T {
+    fn needed<T: Default>(&mut self, value: Option<T>, place: impl Into<MemberPlace>, at: usize) -> T {
         value.unwrap_or_else(|| {
             self.wrong(at, format!("`{}` is missing", place.into()));
             T::default()

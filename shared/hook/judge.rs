@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::Setup;
-use super::consult::{Embedder, consult};
+use super::consult::{DeciderLink, consult};
 use super::resolve::finish;
 use crate::adapter::{self, Environment, Event, Hook, Payload, RawAsks, Verdict, Wire};
 use crate::decide::{self, Action, Asks, Decision, Occasion, REASON_LIMIT, clipped};
 use crate::frame::shown;
-use crate::os::{self, Input, Record};
+use crate::os::{self, Record, Stdin};
 use crate::seal::{self, VerifiedFrame};
 
 /// What a judgement goes by besides the setup and the payload.
@@ -19,7 +19,7 @@ pub struct Surroundings<'a> {
     /// The folder that stands for the process's own.
     pub folder: Option<PathBuf>,
     /// The way to an embedder; none, and a call that needs one is denied.
-    pub embedder: Option<Embedder<'a>>,
+    pub embedder: Option<DeciderLink<'a>>,
     /// When the call has to be judged; what is not by then is denied.
     pub deadline: Option<Instant>,
 }
@@ -47,7 +47,7 @@ impl Judged {
 }
 
 /// Judge one payload. Reads the frame and looks at paths; changes nothing.
-pub fn judge(vendor: &dyn Hook, setup: &Setup, input: &Input, around: &Surroundings<'_>) -> Judged {
+pub fn judge(vendor: &dyn Hook, setup: &Setup, input: &Stdin, around: &Surroundings<'_>) -> Judged {
     let mut record = Record { vendor: vendor.facts().word, decided_by: "adapter", seam: "hook", ..Record::default() };
     let frame = frame_in_force(vendor, setup);
     if let Ok(Some(frame)) = &frame {

@@ -11,7 +11,7 @@ mod options;
 mod paths;
 mod resolve;
 
-pub use consult::Embedder;
+pub use consult::DeciderLink;
 pub use decider::{Decider, Unanswered, same_user};
 pub use judge::{Judged, Surroundings, judge};
 pub use options::{DEADLINE, Setup};
@@ -108,7 +108,7 @@ fn work(vendor: &dyn Hook, start: Instant, arguments: Vec<OsString>) -> Exit {
     let input = os::read_stdin(deadline);
     let ask = |decider: &Decider, line: &str| decider.ask(line, deadline);
     let left = || deadline.saturating_duration_since(Instant::now());
-    let embedder = Some(Embedder { ask: &ask, left: &left });
+    let embedder = Some(DeciderLink { ask: &ask, left: &left });
     let around = Surroundings { environment: &environment, folder: None, embedder, deadline: Some(deadline) };
     let mut judged = judge(vendor, &setup, &input, &around);
     if let (Some(file), true) = (&setup.audit, judged.counts) {

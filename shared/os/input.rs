@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// What came in.
 #[derive(Debug, Default)]
-pub struct Input {
+pub struct Stdin {
     /// The bytes, as many as were kept.
     pub bytes: Vec<u8>,
     /// Why they are not all of it, or cannot be relied on.
@@ -29,7 +29,7 @@ pub struct Input {
 
 /// A line of standard input.
 #[derive(Debug)]
-pub enum Line {
+pub enum InputLine {
     /// Its bytes, without the line feed.
     Whole(Vec<u8>),
     /// It was too long to be kept, and was passed over.
@@ -38,13 +38,13 @@ pub enum Line {
 
 /// Read standard input line by line, for as long as `tell` takes them. A last line needs no line
 /// feed. When this is back, there is no more, whatever the cause.
-pub fn read_lines(limit: usize, tell: &mut dyn FnMut(Line) -> bool) {
+pub fn read_lines(limit: usize, tell: &mut dyn FnMut(InputLine) -> bool) {
     let stdin = rustix::stdio::stdin();
     let (mut line, mut dropped) = (Vec::new(), false);
     let mut piece = Vec::with_capacity(64 * 1024);
     let mut end = |line: &mut Vec<u8>, dropped: &mut bool| match std::mem::take(dropped) {
-        true => tell(Line::TooLong),
-        false => tell(Line::Whole(std::mem::take(line))),
+        true => tell(InputLine::TooLong),
+        false => tell(InputLine::Whole(std::mem::take(line))),
     };
     loop {
         piece.clear();
@@ -82,8 +82,8 @@ fn keep(line: &mut Vec<u8>, dropped: &mut bool, more: &[u8], limit: usize) {
 }
 
 /// Read standard input to its end, or until the deadline.
-pub fn read_stdin(deadline: Instant) -> Input {
-    let mut input = Input { bytes: Vec::with_capacity(64 * 1024), fault: None };
+pub fn read_stdin(deadline: Instant) -> Stdin {
+    let mut input = Stdin { bytes: Vec::with_capacity(64 * 1024), fault: None };
     let stdin = rustix::stdio::stdin();
     let mut until = deadline.min(Instant::now() + SOON);
     loop {

@@ -24,7 +24,7 @@ pub use descendants::{adopt, end_all, shut};
 pub use exit::{End, Exit, Stop, VERSION, complain, tame};
 pub use file::{open_regular, read_bounded, words};
 pub use follow::{Follow, LINES, MOST, too_long};
-pub use input::{Input, Line, MAX_PAYLOAD, read_lines, read_stdin, wait};
+pub use input::{InputLine, MAX_PAYLOAD, Stdin, read_lines, read_stdin, wait};
 pub use output::{Wire, deliver, is_closed, put_all, say, tell, tell_if_read};
 pub use room::{PrivateRoom, run_id};
 pub use signals::hold as hold_signals;

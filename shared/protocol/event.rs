@@ -33,28 +33,28 @@ impl Numbered {
     }
 
     /// The next line, with its line feed. `at` is the vendor's own time of it, by RFC 3339.
-    pub fn line(&mut self, at: Option<&str>, event: &Event<'_>) -> String {
+    pub fn line(&mut self, at: Option<&str>, event: &EventBody<'_>) -> String {
         self.said += 1;
-        let line = Line { format: EVENT, seq: self.said, run: &self.run, at, event };
+        let line = Envelope { format: EVENT, seq: self.said, run: &self.run, at, event };
         one_line(serde_json::to_string(&line).unwrap_or_default())
     }
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct Envelope<'a> {
     format: &'a str,
     seq: u64,
     run: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<&'a str>,
     #[serde(flatten)]
-    event: &'a Event<'a>,
+    event: &'a EventBody<'a>,
 }
 
 /// One thing that happened.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event")]
-pub enum Event<'a> {
+pub enum EventBody<'a> {
     /// The vendor's session has begun.
     #[serde(rename = "session.started")]
     SessionStarted(Box<SessionStarted<'a>>),
@@ -126,7 +126,7 @@ pub enum Event<'a> {
         /// The call.
         call_id: &'a str,
         /// The decision.
-        decision: Decision<'a>,
+        decision: DecisionBody<'a>,
         /// `embedder`, `frame`, `deadline`, `adapter` or `observe`.
         decided_by: &'a str,
         /// `registration`, `hook`, `control_request`, `owned_tool` or `none`.
@@ -175,7 +175,7 @@ pub enum Event<'a> {
         /// The command's id, or `-`.
         id: &'a str,
         /// How it went.
-        outcome: Outcome<'a>,
+        outcome: CommandOutcome<'a>,
     },
     /// Something that a caller should know.
     #[serde(rename = "warning")]
@@ -475,7 +475,7 @@ pub struct ToolRequested<'a> {
 /// A decision.
 #[derive(Debug, Serialize)]
 #[serde(tag = "decision", rename_all = "lowercase")]
-pub enum Decision<'a> {
+pub enum DecisionBody<'a> {
     /// The call is granted.
     Allow,
     /// Nothing is claimed.
@@ -533,7 +533,7 @@ pub struct RateLimit<'a> {
 /// How a command went.
 #[derive(Debug, Serialize)]
 #[serde(tag = "result", rename_all = "lowercase")]
-pub enum Outcome<'a> {
+pub enum CommandOutcome<'a> {
     /// It was done.
     Ok {
         /// When it takes hold, where that is not now.

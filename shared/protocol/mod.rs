@@ -5,7 +5,7 @@ mod command;
 pub mod event;
 mod requested;
 
-pub use command::{Carried, Command, DECIDE, Malformed, Order, Other, Word, commands};
+pub use command::{Asking, Carried, Command, DECIDE, Malformed, OtherCommand, Word, commands};
 pub use requested::Requested;
 
 /// The tag of a line that tells something.

@@ -27,7 +27,7 @@ pub struct Capabilities {
     /// What is promised, and how far it holds.
     pub tiers: Vec<Tier>,
     /// The commands of the protocol.
-    pub commands: Vec<Command>,
+    pub commands: Vec<Control>,
     /// The modes of decisions.
     pub decisions: Vec<Mode>,
     /// The operations of a frame, and the tools that need them.
@@ -79,18 +79,18 @@ impl Serialize for Holds {
 
 /// A command.
 #[derive(Debug, Serialize)]
-pub struct Command {
+pub struct Control {
     /// Its name.
     pub command: &'static str,
     /// Whether it is honoured.
     pub honoured: bool,
     /// How it is answered where it is not.
-    pub refused: Option<Refused>,
+    pub refused: Option<RefusedControl>,
 }
 
 /// How a command is answered that is not honoured.
 #[derive(Debug, Serialize)]
-pub struct Refused {
+pub struct RefusedControl {
     /// The code.
     pub code: &'static str,
     /// Why.
@@ -127,11 +127,13 @@ pub struct Named {
 impl Capabilities {
     /// With this vendor.
     pub fn of(vendor: &dyn Run) -> Capabilities {
-        let command = |(command, why): (&'static str, Option<String>)| Command {
+        let command = |(command, why): (&'static str, Option<String>)| Control {
             command,
             honoured: why.is_none(),
-            refused: why
-                .map(|why| Refused { code: Code::UnsupportedControl.word(), reason: format!("{command} {why}") }),
+            refused: why.map(|why| RefusedControl {
+                code: Code::UnsupportedControl.word(),
+                reason: format!("{command} {why}"),
+            }),
         };
         let tool = |tool: &'static str, why| Named { tool, why };
         let classes = || vendor.facts().table.tools.iter().map(|tool| (tool.name, tool.class));

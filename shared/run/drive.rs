@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use signal_hook::consts::signal as known;
 use signal_hook::iterator::Signals;
 
-use super::{Knock, Room};
+use super::{Backpressure, Knock};
 use crate::adapter::run::Launch;
 use crate::os::{Wires, end_all, spawn, words};
 
@@ -191,7 +191,7 @@ impl Drive {
         self,
         launch: &Launch,
         timeout: Option<Duration>,
-        room: &Room,
+        room: &Backpressure,
         party: &mut dyn Party,
     ) -> Result<(Ending, Late), String> {
         let Drive { signals, post: Post { sender, shut }, news } = self;
@@ -233,7 +233,13 @@ impl Late {
 }
 
 /// Hear the news until the child has ended and its output too.
-fn follow(news: &Receiver<News>, pid: Pid, timeout: Option<Duration>, room: &Room, party: &mut dyn Party) -> Ending {
+fn follow(
+    news: &Receiver<News>,
+    pid: Pid,
+    timeout: Option<Duration>,
+    room: &Backpressure,
+    party: &mut dyn Party,
+) -> Ending {
     let started = Instant::now();
     let mut ending = Ending { status: None, stopped: None, stderr: String::new() };
     let mut deadline = timeout.map(|timeout| started + timeout);
@@ -315,7 +321,7 @@ fn feed(mut stdin: UnixStream, prompt: String) {
     std::thread::spawn(move || stdin.write_all(prompt.as_bytes()).and_then(|()| stdin.shutdown(Shutdown::Write)));
 }
 
-fn lines(stdout: UnixStream, sender: SyncSender<News>, room: Room) {
+fn lines(stdout: UnixStream, sender: SyncSender<News>, room: Backpressure) {
     std::thread::spawn(move || {
         for line in BufReader::with_capacity(64 * 1024, stdout).split(b'\n') {
             let Ok(line) = line else { break };
@@ -344,7 +350,7 @@ fn tail(mut stderr: UnixStream, sender: SyncSender<News>) {
 }
 
 /// To the end of the process: when the turn is over, a signal still says not to wait for a reader.
-fn forward(mut signals: Signals, sender: SyncSender<News>, room: Room) {
+fn forward(mut signals: Signals, sender: SyncSender<News>, room: Backpressure) {
     std::thread::spawn(move || {
         let mut patience = UNREAD;
         for signal in signals.forever() {

@@ -16,7 +16,7 @@ use super::{Judgement, Stopped};
 use crate::adapter::Hook;
 use crate::adapter::run::Warning;
 use crate::json::{Layout, Writer};
-use crate::protocol::{COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Order, Word, one_line};
+use crate::protocol::{Asking, COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Word, one_line};
 use crate::seal;
 
 /// A call that the hook asks about, as its line has it.
@@ -70,7 +70,7 @@ pub enum OnEof {
 
 /// One call.
 #[derive(Debug)]
-struct Call {
+struct WaitingCall {
     /// Which question it is.
     number: u64,
     tool: String,
@@ -95,7 +95,7 @@ pub struct Embedder {
     vendor: &'static dyn Hook,
     patience: Duration,
     on_eof: OnEof,
-    calls: HashMap<String, Call>,
+    calls: HashMap<String, WaitingCall>,
     /// Why nobody is asked any more.
     silent: Option<&'static str>,
 }
@@ -161,7 +161,7 @@ impl Embedder {
             let message = format!("the call {} came again with another tool or input, and was denied", asked.call_id);
             return vec![Told::Warning { code: Warning::Mutated, message }];
         }
-        let mut call = Call {
+        let mut call = WaitingCall {
             number,
             tool: asked.name.clone(),
             input: asked.input.get().into(),
@@ -187,7 +187,7 @@ impl Embedder {
     /// A hook that asked is gone, and has not heard what was decided.
     pub fn left(&mut self, number: u64) -> Vec<Told> {
         // those of a turn that is stopped go with it
-        let asked = |(_, call): &(&String, &mut Call)| self.silent.is_none() && call.number == number;
+        let asked = |(_, call): &(&String, &mut WaitingCall)| self.silent.is_none() && call.number == number;
         let Some((id, call)) = self.calls.iter_mut().find(asked) else { return Vec::new() };
         let then = match call.waits.take() {
             Some(_) => "before anybody decided about it",
@@ -261,10 +261,10 @@ impl Embedder {
     }
 
     /// What is wrong with a command comes before whether it could be honoured.
-    fn apply(&mut self, order: Order<'_>) -> Result<(Vec<Told>, Option<Stopped>), (Code, String)> {
+    fn apply(&mut self, order: Asking<'_>) -> Result<(Vec<Told>, Option<Stopped>), (Code, String)> {
         let other = match order {
-            Order::Decide { call_id, word, .. } => return self.decide(&call_id, word).map(|()| (Vec::new(), None)),
-            Order::Other(other) => other,
+            Asking::Decide { call_id, word, .. } => return self.decide(&call_id, word).map(|()| (Vec::new(), None)),
+            Asking::Other(other) => other,
         };
         let malformed = |why| (Code::Malformed, why);
         let reason = match other.carried().map_err(malformed)? {

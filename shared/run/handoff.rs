@@ -23,7 +23,7 @@ pub enum Owed {
         /// Where it is to be.
         path: PathBuf,
         /// What was there.
-        before: Option<Identity>,
+        before: Option<FileIdentity>,
     },
     /// An answer that the vendor holds to a schema.
     Structured {
@@ -39,15 +39,15 @@ pub enum Owed {
 
 /// What changes when a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
+pub struct FileIdentity {
     inode: u64,
     size: u64,
     changed: (i64, i64),
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<FileIdentity> {
     let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-    Some(Identity { inode: found.ino(), size: found.size(), changed: (found.ctime(), found.ctime_nsec()) })
+    Some(FileIdentity { inode: found.ino(), size: found.size(), changed: (found.ctime(), found.ctime_nsec()) })
 }
 
 impl Promise {

@@ -3,11 +3,11 @@
 use super::audit::GATE;
 use super::embedder::again;
 use super::{Ending, Judgement, Promise, Stopped};
-use crate::adapter::run::{CallEnd, Event, Figures, Journaled, Witness};
+use crate::adapter::run::{CallEnd, Figures, Journaled, TurnEvent, Witness};
 
 /// A call of the turn.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Call {
+pub struct TurnCall {
     /// The vendor's id.
     pub id: String,
     /// The tool.
@@ -31,7 +31,7 @@ pub struct Call {
     pub witness: Option<Witness>,
 }
 
-impl Call {
+impl TurnCall {
     /// The call in a few words.
     pub fn summary(&self) -> String {
         summary(&self.input)
@@ -84,7 +84,7 @@ pub struct Unenforced {
 
 /// What the audit has about one call, from before it ran.
 #[derive(Debug, Default, Clone, Copy)]
-struct Word {
+struct AuditWord {
     /// A decision at all.
     any: bool,
     /// One that denies it.
@@ -93,9 +93,9 @@ struct Word {
     grants: bool,
 }
 
-impl Word {
-    fn of(id: &str, judgements: &[Judgement]) -> Word {
-        let mut word = Word::default();
+impl AuditWord {
+    fn of(id: &str, judgements: &[Judgement]) -> AuditWord {
+        let mut word = AuditWord::default();
         for judgement in judgements.iter().filter(|judgement| judgement.call_id.as_deref() == Some(id)) {
             word.any = true;
             // an id that came twice was denied the second time, which is not what was decided about the call that ran
@@ -109,14 +109,14 @@ impl Word {
     /// Why a call that ran was not let run.
     fn of_what_ran(self) -> Option<&'static str> {
         match self {
-            Word { any: false, .. } => Some("it ran, and no decision of the hook is in the audit"),
-            Word { denies: true, .. } => Some("the hook denied it, and it ran"),
+            AuditWord { any: false, .. } => Some("it ran, and no decision of the hook is in the audit"),
+            AuditWord { denies: true, .. } => Some("the hook denied it, and it ran"),
             _ => None,
         }
     }
 
     /// What does not fit between the audit and the vendor's record of a call.
-    fn fault(self, call: &Call, stopping: bool, planned: bool) -> Option<&'static str> {
+    fn fault(self, call: &TurnCall, stopping: bool, planned: bool) -> Option<&'static str> {
         let known = call.witness.is_some();
         // a record that does not say by whose word tells of a denial by the error alone
         let ran = call.ran && (known || !self.denies || !call.failed);
@@ -124,14 +124,14 @@ impl Word {
             return Some(fault);
         }
         match (call.witness?, self) {
-            (Witness::HookLet, Word { grants: false, denies: false, .. }) => {
+            (Witness::HookLet, AuditWord { grants: false, denies: false, .. }) => {
                 Some("it ran by the word of a hook that is none of this run's")
             }
-            (Witness::OtherLet, Word { grants: true, .. }) if !planned => {
+            (Witness::OtherLet, AuditWord { grants: true, .. }) if !planned => {
                 Some("the hook allowed it, and the vendor says that it ran by another's word")
             }
             // one that is ended with the turn stops its call too
-            (Witness::HookStopped, Word { denies: false, .. }) if !stopping => {
+            (Witness::HookStopped, AuditWord { denies: false, .. }) if !stopping => {
                 Some("a hook stopped it, and no denial is in the audit")
             }
             _ => None,
@@ -195,7 +195,7 @@ pub struct Turn {
     /// The model.
     pub model: Option<String>,
     /// The calls, in order.
-    pub calls: Vec<Call>,
+    pub calls: Vec<TurnCall>,
     /// Model calls, where they can be counted.
     pub model_calls: Option<u64>,
     /// What was used.
@@ -223,22 +223,22 @@ pub struct Turn {
 
 impl Turn {
     /// Add an event.
-    pub fn hear(&mut self, event: Event) {
+    pub fn hear(&mut self, event: TurnEvent) {
         match event {
-            Event::Started { session, model, facts } => {
+            TurnEvent::Started { session, model, facts } => {
                 self.planned |= facts.get("permission_mode").and_then(serde_json::Value::as_str) == Some("plan");
                 self.session = session.or(self.session.take());
                 self.model = model.or(self.model.take());
             }
-            Event::Text { text, .. } => (self.last_text, self.last_notice) = (text, None),
-            Event::Notice { text, .. } | Event::Unauthorized { text } => self.last_notice = Some(text),
-            Event::ModelCall { .. } => self.model_calls = Some(self.model_calls.unwrap_or(0) + 1),
-            Event::Requested { call_id, tool, input, nested } => {
+            TurnEvent::Text { text, .. } => (self.last_text, self.last_notice) = (text, None),
+            TurnEvent::Notice { text, .. } | TurnEvent::Unauthorized { text } => self.last_notice = Some(text),
+            TurnEvent::ModelCall { .. } => self.model_calls = Some(self.model_calls.unwrap_or(0) + 1),
+            TurnEvent::Requested { call_id, tool, input, nested } => {
                 if !self.calls.iter().any(|call| call.id == call_id) {
-                    self.calls.push(Call { id: call_id, tool, input, nested, ..Call::default() });
+                    self.calls.push(TurnCall { id: call_id, tool, input, nested, ..TurnCall::default() });
                 }
             }
-            Event::Result(CallEnd { call_id, failed, ran, witness, withheld, content, .. }) => {
+            TurnEvent::Result(CallEnd { call_id, failed, ran, witness, withheld, content, .. }) => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == call_id) {
                     (call.over, call.failed, call.ran, call.witness) = (true, failed, ran, witness);
                     call.withheld = withheld;
@@ -246,29 +246,29 @@ impl Turn {
                     call.by_hook = failed && (told || witness == Some(Witness::HookStopped));
                 }
             }
-            Event::HookAnswered { event } => self.answered += usize::from(event == GATE && !self.is_stopping()),
-            Event::Stranger { what, why } => {
+            TurnEvent::HookAnswered { event } => self.answered += usize::from(event == GATE && !self.is_stopping()),
+            TurnEvent::Stranger { what, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: what, why });
             }
             // one that is under way is ended with the turn, and its call does not run
-            Event::HookFailed { .. } if self.is_stopping() => {}
-            Event::HookFailed { hook, why } => {
+            TurnEvent::HookFailed { .. } if self.is_stopping() => {}
+            TurnEvent::HookFailed { hook, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: hook, why });
             }
             // whoever wrote the one, another may have written the other
-            Event::Ended { .. } if self.terminal.is_some() => {
+            TurnEvent::Ended { .. } if self.terminal.is_some() => {
                 let why = "the vendor's record says twice how the turn ended, and a turn ends once";
                 self.unenforced.push(Unenforced { call_id: None, tool: "the end".into(), why: why.into() });
             }
-            Event::Ended { failed, answer, error, truncated, blocked, denials, figures, facts } => {
+            TurnEvent::Ended { failed, answer, error, truncated, blocked, denials, figures, facts } => {
                 self.terminal = Some(Terminal { failed, error, truncated, blocked, facts: *facts });
                 (self.answer, self.denials, self.figures) = (answer, denials, figures);
             }
-            Event::Thinking { .. }
-            | Event::Estimate { .. }
-            | Event::RateLimit { .. }
-            | Event::Output { .. }
-            | Event::Opaque { .. } => {}
+            TurnEvent::Thinking { .. }
+            | TurnEvent::Estimate { .. }
+            | TurnEvent::RateLimit { .. }
+            | TurnEvent::Output { .. }
+            | TurnEvent::Opaque { .. } => {}
         }
     }
 
@@ -311,16 +311,21 @@ impl Turn {
             None => {
                 let (stopping, planned) = (self.is_stopping(), self.planned);
                 let over = self.calls.iter().filter(|call| call.over);
-                let fault = |call: &Call| {
-                    Some(missing(&call.id, &call.tool, Word::of(&call.id, judgements).fault(call, stopping, planned)?))
+                let fault = |call: &TurnCall| {
+                    Some(missing(
+                        &call.id,
+                        &call.tool,
+                        AuditWord::of(&call.id, judgements).fault(call, stopping, planned)?,
+                    ))
                 };
                 let faults: Vec<Unenforced> = over.filter_map(fault).collect();
                 self.unenforced.extend(faults);
                 self.count_answers(judgements);
             }
             Some(Some(journaled)) => {
-                let fault =
-                    |(id, what): &(String, String)| Some(missing(id, what, Word::of(id, judgements).of_what_ran()?));
+                let fault = |(id, what): &(String, String)| {
+                    Some(missing(id, what, AuditWord::of(id, judgements).of_what_ran()?))
+                };
                 self.unenforced.extend(journaled.ran.iter().filter_map(fault));
                 let unseen =
                     journaled.unseen.iter().map(|(id, what)| missing(id, what, "no hook ever sees such a call"));
@@ -385,7 +390,7 @@ impl Turn {
 
     /// Calls that failed on the way, by tool; those that were refused or denied stand elsewhere.
     pub fn failed_calls(&self) -> Vec<&str> {
-        let elsewhere = |call: &&Call| {
+        let elsewhere = |call: &&TurnCall| {
             let refused = self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(&call.id));
             refused || self.denials.iter().any(|(id, ..)| *id == call.id)
         };

@@ -6,7 +6,7 @@ use super::{Outcome, Turn};
 
 /// What the projections need besides the turn.
 #[derive(Debug, Clone)]
-pub struct Frame<'a> {
+pub struct Printed<'a> {
     /// The vendor's word.
     pub vendor: &'a str,
     /// The vendor's release.
@@ -40,18 +40,18 @@ struct Result<'a> {
     model: Option<&'a str>,
     duration_ms: u64,
     model_calls: Option<u64>,
-    usage: Usage,
-    denied: Vec<Denied<'a>>,
+    usage: UsageRow,
+    denied: Vec<DeniedRow<'a>>,
     vendor: &'a str,
     vendor_version: &'a str,
     frame: Option<&'a str>,
     policy: &'a str,
-    refused: Vec<Refused<'a>>,
+    refused: Vec<RefusedRow<'a>>,
     unenforced: Vec<Missing<'a>>,
 }
 
 #[derive(Serialize)]
-struct Usage {
+struct UsageRow {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cached_input_tokens: Option<u64>,
@@ -59,13 +59,13 @@ struct Usage {
 }
 
 #[derive(Serialize)]
-struct Denied<'a> {
+struct DeniedRow<'a> {
     tool: &'a str,
     summary: &'a str,
 }
 
 #[derive(Serialize)]
-struct Refused<'a> {
+struct RefusedRow<'a> {
     tool: &'a str,
     call_id: Option<&'a str>,
     reason: &'a str,
@@ -80,7 +80,7 @@ struct Missing<'a> {
 }
 
 /// The json projection: one object, whatever happened.
-pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Frame<'_>) -> String {
+pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Printed<'_>) -> String {
     let result = Result {
         r#type: "result",
         v: 1,
@@ -92,13 +92,13 @@ pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Frame<'_
         model: turn.model.as_deref(),
         duration_ms: frame.millis,
         model_calls: turn.model_calls,
-        usage: Usage {
+        usage: UsageRow {
             input_tokens: turn.figures.input,
             output_tokens: turn.figures.output,
             cached_input_tokens: turn.figures.cached,
             reasoning_tokens: turn.figures.reasoning,
         },
-        denied: turn.denied.iter().map(|denied| Denied { tool: &denied.tool, summary: &denied.summary }).collect(),
+        denied: turn.denied.iter().map(|denied| DeniedRow { tool: &denied.tool, summary: &denied.summary }).collect(),
         vendor: frame.vendor,
         vendor_version: &frame.version,
         frame: frame.digest,
@@ -106,7 +106,7 @@ pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Frame<'_
         refused: turn
             .refused
             .iter()
-            .map(|refused| Refused {
+            .map(|refused| RefusedRow {
                 tool: refused.tool.as_deref().unwrap_or_default(),
                 call_id: refused.call_id.as_deref(),
                 reason: refused.reason().unwrap_or_default(),

@@ -19,7 +19,7 @@ const GLANCE: Duration = Duration::from_secs(1);
 
 /// Where lines are put.
 #[derive(Debug)]
-pub struct Outlet {
+pub struct Queue {
     pile: Arc<Pile>,
     writer: JoinHandle<()>,
 }
@@ -27,12 +27,12 @@ pub struct Outlet {
 /// What waits to be written.
 #[derive(Debug, Default)]
 struct Pile {
-    state: Mutex<State>,
+    state: Mutex<Queued>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Queued {
     lines: VecDeque<String>,
     bytes: usize,
     /// How many pieces were written.
@@ -50,11 +50,11 @@ struct State {
 
 /// For whoever makes lines: waits while there are too many.
 #[derive(Debug, Clone)]
-pub struct Room(Arc<Pile>);
+pub struct Backpressure(Arc<Pile>);
 
-impl Outlet {
+impl Queue {
     /// Begin to write. `lost` is told, once, why nothing more can be written.
-    pub fn new(lost: impl FnOnce(&str) + Send + 'static) -> Outlet {
+    pub fn new(lost: impl FnOnce(&str) + Send + 'static) -> Queue {
         let pile = Arc::new(Pile::default());
         let own = Arc::clone(&pile);
         let writer = std::thread::spawn(move || match own.write() {
@@ -64,7 +64,7 @@ impl Outlet {
                 lost(&why);
             }
         });
-        Outlet { pile, writer }
+        Queue { pile, writer }
     }
 
     /// Put a line. Never waits.
@@ -78,8 +78,8 @@ impl Outlet {
     }
 
     /// What waits while there are too many lines.
-    pub fn room(&self) -> Room {
-        Room(Arc::clone(&self.pile))
+    pub fn room(&self) -> Backpressure {
+        Backpressure(Arc::clone(&self.pile))
     }
 
     /// Wait until all is written.
@@ -113,7 +113,7 @@ impl Outlet {
     }
 }
 
-impl Room {
+impl Backpressure {
     /// Wait until there is room. There always is once nothing more can be written.
     pub fn wait(&self) {
         self.below(FULL);
@@ -143,17 +143,17 @@ impl Room {
 }
 
 impl Pile {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Queued> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut Queued)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
     fn fail(&self, why: String) {
-        self.change(|state| *state = State { fault: Some(why), ..State::default() });
+        self.change(|state| *state = Queued { fault: Some(why), ..Queued::default() });
     }
 
     fn write(&self) -> Result<(), String> {

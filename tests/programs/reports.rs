@@ -346,7 +346,7 @@ fn r45_nothing_panics_and_what_would_is_caught() {
     // a great many payloads, each with a few bytes of a recorded one changed: the verdict comes back
     use metaharness::adapter::{claude::Claude, codex::Codex};
     use metaharness::hook::{Setup, Surroundings, judge};
-    use metaharness::os::Input;
+    use metaharness::os::Stdin;
     let setup = Setup { frame: Some(golden()), ..Setup::default() };
     let environment = |_: &str| None;
     let mut seed: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -378,7 +378,7 @@ fn r45_nothing_panics_and_what_would_is_caught() {
                 embedder: None,
                 deadline: None,
             };
-            let input = Input { bytes, fault: None };
+            let input = Stdin { bytes, fault: None };
             judge(&Claude, &setup, &input, &around);
             judge(&Codex, &setup, &input, &around);
         }

@@ -4,14 +4,14 @@ use serde_json::Value;
 
 /// One thing that happened. The names are those of `metaharness.event/1`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum TurnEvent {
     /// `session.started`
     Started {
         /// The vendor's id of the session.
         session: Option<String>,
         /// The model that the vendor resolved to.
         model: Option<String>,
-        /// What else the vendor says of it, by the names that [`Event::Started`]'s line has.
+        /// What else the vendor says of it, by the names that [`TurnEvent::Started`]'s line has.
         facts: Box<Value>,
     },
     /// `text`: a response of the model, whole.
@@ -116,7 +116,7 @@ pub enum Event {
         denials: Vec<(String, String, Value)>,
         /// The figures.
         figures: Figures,
-        /// What else the vendor says of it, by the names that [`Event::Ended`]'s line has.
+        /// What else the vendor says of it, by the names that [`TurnEvent::Ended`]'s line has.
         facts: Box<Value>,
     },
     /// `opaque`: a record that this reader has no word for.

@@ -14,7 +14,7 @@ use crate::seal::VerifiedFrame;
 
 /// What is to be launched.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct LaunchOrder {
     /// Whose program.
     pub vendor: &'static dyn Adapter,
     /// The program.
@@ -152,7 +152,7 @@ const STATED: [&str; 19] = [
 ///
 /// # Errors
 /// What could not be prepared.
-pub fn launch(order: &Order, room: &PrivateRoom) -> Result<Launch, String> {
+pub fn launch(order: &LaunchOrder, room: &PrivateRoom) -> Result<Launch, String> {
     let mut launch = Launch {
         program: order.program.clone(),
         clear: order.hermetic,
@@ -185,7 +185,7 @@ pub fn imposed(vendor: &dyn Run, framed: bool, hermetic: bool) -> Rows {
     all
 }
 
-impl Order {
+impl LaunchOrder {
     /// The tools that the vendor is told not to offer, each with the operation that it needs; `None`
     /// where it takes no such list.
     pub fn withheld(&self) -> Option<Vec<(&'static str, &'static str)>> {

@@ -18,11 +18,11 @@ use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
 
 pub use environment::{Fate, Variables, fate};
-pub use event::{CallEnd, Event, Figures, Warning, Witness};
-pub use launch::{Credentials, Launch, Order, VARIABLES, carried, home, imposed, launch, left_out};
-pub use options::{Passed, Settings, VendorOptions, flag, options, valued};
+pub use event::{CallEnd, Figures, TurnEvent, Warning, Witness};
+pub use launch::{Credentials, Launch, LaunchOrder, VARIABLES, carried, home, imposed, launch, left_out};
+pub use options::{Passed, SettingOption, VendorOptions, flag, options, valued};
 pub use program::{Version, find, measured};
-pub use record::Reader;
+pub use record::StreamReader;
 pub use shadow::{ambient, harmless_layer};
 
 /// Words in pairs: what, and by what or why.
@@ -51,7 +51,7 @@ pub trait Run: Hook {
     ///
     /// # Errors
     /// What could not be prepared.
-    fn prepare(&self, order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String>;
+    fn prepare(&self, order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String>;
 
     /// What a launch does to cut the turn off from what lies around: which part, and by what.
     fn imposed(&self, framed: bool) -> Rows;
@@ -84,7 +84,7 @@ pub trait Run: Hook {
     ///
     /// # Errors
     /// What it sees otherwise, as a `SHADOWED` line.
-    fn agrees(&self, _order: &Order, _launch: &Launch, _room: &PrivateRoom) -> Result<(), String> {
+    fn agrees(&self, _order: &LaunchOrder, _launch: &Launch, _room: &PrivateRoom) -> Result<(), String> {
         Ok(())
     }
 
@@ -100,10 +100,10 @@ pub trait Run: Hook {
 /// Reads a vendor's stream, record by record.
 ///
 /// A field that is missing, new or of another type than it was is no fault: each is looked up for itself, and a record
-/// without a word here becomes [`Event::Opaque`].
+/// without a word here becomes [`TurnEvent::Opaque`].
 pub trait Stream: fmt::Debug {
     /// What a record tells.
-    fn record(&mut self, record: &Value) -> Vec<Event>;
+    fn record(&mut self, record: &Value) -> Vec<TurnEvent>;
 }
 
 /// Files that a vendor writes beside its stream, a record a line, for each session and sub-agent.
@@ -115,7 +115,7 @@ pub trait Journal: Sync {
     fn file(&self, home: &Path, id: &str) -> Option<PathBuf>;
 
     /// What a line tells of what the model says, of calls and of model calls, and the vendor's own time of it.
-    fn line(&self, bytes: &[u8]) -> (Option<String>, Vec<Event>);
+    fn line(&self, bytes: &[u8]) -> (Option<String>, Vec<TurnEvent>);
 
     /// Add what a file tells.
     ///

@@ -32,12 +32,12 @@ pub struct VendorOptions {
     /// Short names, and the long ones that they stand for.
     pub short: &'static [(&'static str, &'static str)],
     /// An option that sets a key of the configuration.
-    pub settings: Option<Settings>,
+    pub settings: Option<SettingOption>,
 }
 
 /// An option that sets a key of the configuration.
 #[derive(Debug)]
-pub struct Settings {
+pub struct SettingOption {
     /// Its long name.
     pub option: &'static str,
     /// The name that people use.
@@ -46,7 +46,7 @@ pub struct Settings {
     pub keys: &'static [&'static str],
 }
 
-impl Settings {
+impl SettingOption {
     /// Whether this one may be set.
     fn harmless(&self, setting: &str) -> bool {
         let Some((key, _)) = setting.split_once('=') else { return false };

@@ -1,28 +1,28 @@
 //! The vendors' streams, read line by line.
 //!
 //! A field that is missing, new or of another type than it was is no fault: each is looked up for
-//! itself, and a record without a word here becomes [`Event::Opaque`].
+//! itself, and a record without a word here becomes [`TurnEvent::Opaque`].
 
 use serde_json::Value;
 
-use super::{Event, Figures, Run, Stream};
+use super::{Figures, Run, Stream, TurnEvent};
 
 /// Reads one vendor's stream.
 #[derive(Debug)]
-pub struct Reader(Box<dyn Stream>);
+pub struct StreamReader(Box<dyn Stream>);
 
-impl Reader {
+impl StreamReader {
     /// A reader for a fresh stream.
-    pub fn new(vendor: &dyn Run) -> Reader {
-        Reader(vendor.stream())
+    pub fn new(vendor: &dyn Run) -> StreamReader {
+        StreamReader(vendor.stream())
     }
 
     /// What a line of the stream tells, and the vendor's own time of it.
-    pub fn line(&mut self, line: &[u8]) -> (Option<String>, Vec<Event>) {
+    pub fn line(&mut self, line: &[u8]) -> (Option<String>, Vec<TurnEvent>) {
         let Ok(record) = serde_json::from_slice::<Value>(line) else {
             return match line.trim_ascii().is_empty() {
                 true => (None, Vec::new()),
-                false => (None, vec![Event::Opaque { kind: "no json".into(), subtype: None }]),
+                false => (None, vec![TurnEvent::Opaque { kind: "no json".into(), subtype: None }]),
             };
         };
         (owned(&record, "/timestamp"), self.0.record(&record))

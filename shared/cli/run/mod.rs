@@ -12,15 +12,16 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use self::options::{Asked, Format, Options};
+use self::options::{Errand, Format, Options};
 use self::report::Transcript;
 
-use crate::adapter::run::{Event, Journaled, Order, Run, Version};
+use crate::adapter::run::{Journaled, LaunchOrder, Run, TurnEvent, Version};
 use crate::adapter::{self, Hook};
-use crate::os::{self, End, Line, PrivateRoom, Stop, complain, words};
+use crate::os::{self, End, InputLine, PrivateRoom, Stop, complain, words};
 use crate::protocol::MAX_LINE;
 use crate::run::{
-    self, About, Code, Course, Drive, Embedder, Events, Lines, Outlet, Outside, Post, Promise, Room, Stopped, Stream,
+    self, About, Backpressure, Code, Drive, Embedder, Events, Lines, Merge, Outside, Post, Promise, Queue, Stopped,
+    StreamLines,
 };
 use crate::seal::{self, VerifiedFrame};
 
@@ -30,9 +31,9 @@ pub const PROGRAM: &str = "mh-run";
 /// Run it.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let end = match options::take(arguments.into_iter().collect()) {
-        Ok(Asked::About(text)) if os::say(PROGRAM, &text) => Ok(End::Good),
-        Ok(Asked::About(_)) => Ok(End::Failed),
-        Ok(Asked::Turn(options)) => work(&options),
+        Ok(Errand::About(text)) if os::say(PROGRAM, &text) => Ok(End::Good),
+        Ok(Errand::About(_)) => Ok(End::Failed),
+        Ok(Errand::Turn(options)) => work(&options),
         Err(stop) => Err(stop),
     };
     match end {
@@ -66,7 +67,7 @@ fn work(options: &Options) -> Result<End, Stop> {
     let (_, audited) = crate::os::open_audit(&audit)
         .map_err(|why| Stop::failed(format!("the audit {} cannot be written to: {why}", audit.display())))?;
     let socket = room.path().join("asked");
-    let order = Order {
+    let order = LaunchOrder {
         vendor: options.vendor,
         program,
         hook,
@@ -106,16 +107,16 @@ fn work(options: &Options) -> Result<End, Stop> {
     }
     let before = report::before(options, &order, &launch, version);
     let lost = post.clone();
-    let outlet = Outlet::new(move |_| {
+    let outlet = Queue::new(move |_| {
         lost.send(Outside::Unread);
     });
     let room_for_more = outlet.room();
 
     let started = Instant::now();
     let transcript = Transcript::new(options.verbose || std::io::stderr().is_terminal());
-    let show = |event: &Event| transcript.show(event);
+    let show = |event: &TurnEvent| transcript.show(event);
     let embedder = options.asking.map(|asking| Embedder::new(options.vendor, asking.deadline, asking.on_eof));
-    let mut course = Course::new(options.vendor, (audit, audited), launch.home.clone(), &show, outlet)
+    let mut course = Merge::new(options.vendor, (audit, audited), launch.home.clone(), &show, outlet)
         .sharing(options.audit.is_some())
         .telling(lines(options, &order, &run, version, &before))
         .warning(&before.warnings)
@@ -144,7 +145,7 @@ fn work(options: &Options) -> Result<End, Stop> {
     let error = error.as_deref().filter(|_| ending.stopped != Some(Stopped::Unread));
     late.hear(&mut course);
     let written = course.end(|turn, lines| match (lines, options.format) {
-        (Some(lines), _) => lines.end(&run::End {
+        (Some(lines), _) => lines.end(&run::TurnEnd {
             turn,
             outcome,
             error,
@@ -171,7 +172,7 @@ fn work(options: &Options) -> Result<End, Stop> {
 /// The form in which the turn is told while it runs, where it is.
 fn lines(
     options: &Options,
-    order: &Order,
+    order: &LaunchOrder,
     run: &str,
     version: Version,
     before: &report::Before,
@@ -179,7 +180,7 @@ fn lines(
     let cwd = order.cwd.display().to_string();
     Some(match options.format {
         Format::Text | Format::Json => return None,
-        Format::Stream => Box::new(Stream {
+        Format::Stream => Box::new(StreamLines {
             vendor: options.vendor.facts().word,
             version: version.to_string(),
             frame: order.frame.as_ref().map(|(_, frame)| frame.digest().to_string()),
@@ -208,12 +209,12 @@ fn lines(
 
 /// Pass the embedder's lines on, as fast as they can be answered; also while it reads nothing, since
 /// one of them may be to stop.
-fn commands(post: &Post, room: &Room) {
+fn commands(post: &Post, room: &Backpressure) {
     os::read_lines(MAX_LINE, &mut |line| {
         room.wait_beyond();
         post.send(match line {
-            Line::Whole(line) => Outside::Command(line),
-            Line::TooLong => Outside::TooLong,
+            InputLine::Whole(line) => Outside::Command(line),
+            InputLine::TooLong => Outside::TooLong,
         })
     });
     post.send(Outside::Gone);

@@ -69,7 +69,7 @@ exit codes: 0 answered; 1 not answered, or not to be trusted; 2 refused before t
 ";
 
 /// What a command line asks for.
-pub enum Asked {
+pub enum Errand {
     /// A text about the program.
     About(String),
     /// A turn.
@@ -179,10 +179,10 @@ const VALUES: [&str; 17] = [
 const SWITCHES: [&str; 5] = ["verbose", "fail-on-denied", "handoff-check", "project-instructions", "hermetic"];
 
 /// Take a command line.
-pub fn take(mut arguments: Vec<OsString>) -> Result<Asked, Stop> {
+pub fn take(mut arguments: Vec<OsString>) -> Result<Errand, Stop> {
     match arguments.first().and_then(|word| word.to_str()) {
-        Some("schema") => return schema::take(arguments.split_off(1)).map(Asked::About),
-        Some("capabilities") => return capabilities::take(arguments.split_off(1)).map(Asked::About),
+        Some("schema") => return schema::take(arguments.split_off(1)).map(Errand::About),
+        Some("capabilities") => return capabilities::take(arguments.split_off(1)).map(Errand::About),
         _ => {}
     }
     let mut typed = Typed::default();
@@ -193,7 +193,7 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Asked, Stop> {
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         if let Some(text) = about(&argument, PROGRAM, HELP) {
-            return Ok(Asked::About(text));
+            return Ok(Errand::About(text));
         }
         match argument {
             lexopt::Arg::Short('p') | lexopt::Arg::Long("prompt" | "print") => {
@@ -223,7 +223,7 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Asked, Stop> {
             other => return Err(other.unexpected().into()),
         }
     }
-    typed.settle().map(|options| Asked::Turn(Box::new(options)))
+    typed.settle().map(|options| Errand::Turn(Box::new(options)))
 }
 
 fn once<T>(before: Option<T>, what: &str) -> Result<(), Stop> {

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 use super::PROGRAM;
 use super::options::Options;
-use crate::adapter::run::{self as adapter, CallEnd, Event, Launch, Order, Version, Warning};
+use crate::adapter::run::{self as adapter, CallEnd, Launch, LaunchOrder, TurnEvent, Version, Warning};
 use crate::decide::clipped;
 use crate::frame::shown;
 use crate::os::{self, tell_if_read};
 use crate::os::{complain, tame};
 use crate::protocol::event::Process;
-use crate::run::{About, Code, Events, Item, Lines as _, Outcome, Outlet, Turn};
+use crate::run::{About, Code, Events, Item, Lines as _, Outcome, Queue, Turn};
 
 /// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
 /// than what was measured, what the isolation leaves out.
-pub fn before(options: &Options, order: &Order, launch: &Launch, version: Version) -> Before {
+pub fn before(options: &Options, order: &LaunchOrder, launch: &Launch, version: Version) -> Before {
     let mut warnings = Vec::new();
     if order.frame.is_none() {
         let message = "nothing is denied and nothing granted; the vendor's own rules decide";
@@ -59,7 +59,7 @@ pub fn refused(command: &str, code: Code, why: &str) {
     let id = format!("start/{command}");
     let line = events.tell(None, &Item::Answered { id: &id, outcome: Err((code, why)) });
     let lines = line + &events.closed("error", Process::Unknown);
-    let outlet = Outlet::new(|_| ());
+    let outlet = Queue::new(|_| ());
     outlet.put(lines);
     if let Err(why) = outlet.finish() {
         unwritten(&why, None);
@@ -104,33 +104,33 @@ impl Transcript {
         Transcript { shown: Cell::new(shown) }
     }
 
-    pub fn show(&self, event: &Event) {
+    pub fn show(&self, event: &TurnEvent) {
         if !self.shown.get() {
             return;
         }
         let line = match event {
-            Event::Started { session, .. } => format!("session {}", session.as_deref().unwrap_or("without an id")),
-            Event::Text { text, .. } => format!("says: {text}"),
-            Event::Thinking { text, .. } => format!("thinks: {text}"),
-            Event::Requested { tool, input, .. } => {
+            TurnEvent::Started { session, .. } => format!("session {}", session.as_deref().unwrap_or("without an id")),
+            TurnEvent::Text { text, .. } => format!("says: {text}"),
+            TurnEvent::Thinking { text, .. } => format!("thinks: {text}"),
+            TurnEvent::Requested { tool, input, .. } => {
                 format!("calls {}: {}", shown(tool), clipped(&shown(&input.to_string()), 300))
             }
-            Event::Result(CallEnd { failed: true, content, .. }) => {
+            TurnEvent::Result(CallEnd { failed: true, content, .. }) => {
                 format!("failed: {}", clipped(&shown(content), 300))
             }
-            Event::Result(CallEnd { content, .. }) => format!("result: {}", clipped(&shown(content), 300)),
-            Event::HookFailed { hook, why } => format!("hook failed: {hook}: {why}"),
-            Event::Stranger { what, why } => format!("not of this run: {what}: {why}"),
-            Event::Notice { text, .. } | Event::Unauthorized { text } => {
+            TurnEvent::Result(CallEnd { content, .. }) => format!("result: {}", clipped(&shown(content), 300)),
+            TurnEvent::HookFailed { hook, why } => format!("hook failed: {hook}: {why}"),
+            TurnEvent::Stranger { what, why } => format!("not of this run: {what}: {why}"),
+            TurnEvent::Notice { text, .. } | TurnEvent::Unauthorized { text } => {
                 format!("notice: {}", clipped(&shown(text), 300))
             }
-            Event::Ended { .. }
-            | Event::ModelCall { .. }
-            | Event::Estimate { .. }
-            | Event::Output { .. }
-            | Event::HookAnswered { .. }
-            | Event::RateLimit { .. }
-            | Event::Opaque { .. } => return,
+            TurnEvent::Ended { .. }
+            | TurnEvent::ModelCall { .. }
+            | TurnEvent::Estimate { .. }
+            | TurnEvent::Output { .. }
+            | TurnEvent::HookAnswered { .. }
+            | TurnEvent::RateLimit { .. }
+            | TurnEvent::Opaque { .. } => return,
         };
         self.shown.set(tell_if_read(&format!("{}\n", tame(&line, "\n\t"))));
     }

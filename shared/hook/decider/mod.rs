@@ -133,32 +133,32 @@ fn unblock(file: impl AsFd) -> Result<(), Unanswered> {
 }
 
 /// What became of a read or a write that does not wait.
-enum Step {
+enum Progress {
     Went,
     Later,
     Over,
 }
 
 /// Read what is there, up to the limit of a line and the one byte that shows it is broken.
-fn take(file: impl AsFd, into: &mut Vec<u8>) -> Result<Step, Unanswered> {
+fn take(file: impl AsFd, into: &mut Vec<u8>) -> Result<Progress, Unanswered> {
     into.reserve(16 * 1024);
     match rustix::io::read(file, rustix::buffer::spare_capacity(into)) {
-        Ok(0) => Ok(Step::Over),
+        Ok(0) => Ok(Progress::Over),
         Ok(_) if into.len() > MAX_LINE => Err(Unanswered::fault(format!("said more than {MAX_LINE} bytes"))),
-        Ok(_) => Ok(Step::Went),
-        Err(Errno::AGAIN | Errno::INTR) => Ok(Step::Later),
+        Ok(_) => Ok(Progress::Went),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Progress::Later),
         Err(error) => Err(Unanswered::fault(format!("cannot be heard: {}", words(error)))),
     }
 }
 
 /// Write what goes, and take it off the front.
-fn put(file: impl AsFd, left: &mut &[u8]) -> Result<Step, Errno> {
+fn put(file: impl AsFd, left: &mut &[u8]) -> Result<Progress, Errno> {
     match rustix::io::write(file, left) {
         Ok(written) => {
             *left = left.get(written..).unwrap_or_default();
-            Ok(if left.is_empty() { Step::Over } else { Step::Went })
+            Ok(if left.is_empty() { Progress::Over } else { Progress::Went })
         }
-        Err(Errno::AGAIN | Errno::INTR) => Ok(Step::Later),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Progress::Later),
         Err(error) => Err(error),
     }
 }

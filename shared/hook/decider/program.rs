@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Step, Unanswered, only_line, put, take, unblock, wait_any};
+use super::{Progress, Unanswered, only_line, put, take, unblock, wait_any};
 use crate::decide::clipped;
 use crate::frame::shown;
 use crate::os::signals;
@@ -74,7 +74,7 @@ fn converse(child: &mut Child, mut line: &[u8], deadline: Instant) -> Result<(Ve
     loop {
         let over = ended(child);
         if let Some(file) = &stdin
-            && !matches!(put(file, &mut line), Ok(Step::Went | Step::Later))
+            && !matches!(put(file, &mut line), Ok(Progress::Went | Progress::Later))
         {
             // all of it is there, or it is not wanted: an answer is held to the call's id anyway
             stdin = None;
@@ -99,9 +99,9 @@ fn drain(file: &mut Option<impl rustix::fd::AsFd>, into: &mut Vec<u8>) -> Result
     let mut any = false;
     while let Some(open) = file {
         match take(open, into)? {
-            Step::Went => any = true,
-            Step::Later => break,
-            Step::Over => *file = None,
+            Progress::Went => any = true,
+            Progress::Later => break,
+            Progress::Over => *file = None,
         }
     }
     Ok(any)

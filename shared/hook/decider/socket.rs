@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 
-use super::{Step, Unanswered, only_line, put, take, unblock, wait_any};
+use super::{Progress, Unanswered, only_line, put, take, unblock, wait_any};
 use crate::os::words;
 
 /// How long to wait before knocking again where the listener has a queue.
@@ -25,10 +25,10 @@ pub fn ask(path: &Path, line: &[u8], deadline: Instant) -> Result<Vec<u8>, Unans
                 .map_err(|error| Unanswered::fault(format!("does not take the question: {}", words(error))))?;
         }
         match take(&socket, &mut said)? {
-            Step::Over => return only_line(said),
+            Progress::Over => return only_line(said),
             _ if said.contains(&b'\n') => return only_line(said),
-            Step::Went => continue,
-            Step::Later => {}
+            Progress::Went => continue,
+            Progress::Later => {}
         }
         let ready = if left.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         wait_any(&mut [PollFd::new(&socket, ready)], None, deadline)?;

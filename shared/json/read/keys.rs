@@ -12,8 +12,8 @@ const PART: usize = 4 * 1024;
 const LARGE_KEY: usize = 4 * 1024;
 
 /// Bring keys together by the highest byte of their tags, in place; where those with each byte begin, and the end.
-fn partition(keys: &mut [Seen]) -> [usize; 257] {
-    let byte = |key: Seen| (key.0 >> 56) as usize;
+fn partition(keys: &mut [SeenKey]) -> [usize; 257] {
+    let byte = |key: SeenKey| (key.0 >> 56) as usize;
     let mut begin = [0; 257];
     for key in &*keys {
         begin[byte(*key) + 1] += 1;
@@ -88,12 +88,12 @@ fn word(bytes: &[u8], length: usize) -> u64 {
 /// A key that was seen: a tag, which equal keys have in common, above the offset behind its opening quote. 8 bytes,
 /// since a document can hold millions.
 #[derive(Clone, Copy)]
-pub struct Seen(u64);
+pub struct SeenKey(u64);
 
-impl Seen {
+impl SeenKey {
     /// `decode` has refused what is too long for such an offset.
-    pub fn new(tag: u32, start: usize) -> Seen {
-        Seen(u64::from(tag) << 32 | start as u64)
+    pub fn new(tag: u32, start: usize) -> SeenKey {
+        SeenKey(u64::from(tag) << 32 | start as u64)
     }
 
     pub fn tag(self) -> u32 {
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
             for seen in &mut self.keys[first..] {
                 let key = &bytes[seen.start()..];
                 let tag = Secret::tag(&mut self.secret, key, plain_run(key));
-                *seen = Seen::new(tag, seen.start());
+                *seen = SeenKey::new(tag, seen.start());
             }
         }
         let hashed = level.hashed();
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
                 tag
             }
         };
-        let seen = Seen::new(tag, start);
+        let seen = SeenKey::new(tag, start);
         if self.keys.len() - first < FEW_KEYS {
             let mut alike = self.keys[first..].iter().filter(|other| other.tag() == tag);
             if alike.any(|other| match hashed {
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The same for some of them, by a table in which they take no more than half of the places.
-    fn compare_part(&mut self, keys: &[Seen], table: &mut Vec<u64>) {
+    fn compare_part(&mut self, keys: &[SeenKey], table: &mut Vec<u64>) {
         let places = (keys.len() * 2).next_power_of_two();
         match table.get_mut(..places) {
             Some(used) => used.fill(0),
@@ -187,11 +187,11 @@ impl<'a> Reader<'a> {
                     *other = key.0;
                     break;
                 }
-                if (*other ^ key.0) >> 32 == 0 && self.same(Seen(*other), *key) {
+                if (*other ^ key.0) >> 32 == 0 && self.same(SeenKey(*other), *key) {
                     let second = key.0.max(*other);
                     // it is the first of them that others are compared with
                     *other = key.0.min(*other);
-                    self.repeated(Seen(second));
+                    self.repeated(SeenKey(second));
                     break;
                 }
                 place += 1;
@@ -201,12 +201,12 @@ impl<'a> Reader<'a> {
 
     /// Whether two keys are the same, escapes resolved.
     #[cold]
-    fn same(&self, a: Seen, b: Seen) -> bool {
+    fn same(&self, a: SeenKey, b: SeenKey) -> bool {
         self.characters_of(a).eq(self.characters_of(b))
     }
 
     /// Note a key that stands twice, by the second of the two.
-    fn repeated(&mut self, key: Seen) {
+    fn repeated(&mut self, key: SeenKey) {
         let at = key.start() - 1;
         if self.duplicate.as_ref().is_none_or(|found| at < found.at) {
             self.duplicate = Some(Duplicate { at, key: self.characters_of(key).collect() });
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The characters of a key.
-    fn characters_of(&self, key: Seen) -> Unescaped<'a> {
+    fn characters_of(&self, key: SeenKey) -> Unescaped<'a> {
         Unescaped(self.slice(key.start(), self.text.len()))
     }
 }

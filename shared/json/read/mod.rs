@@ -7,7 +7,7 @@ mod value;
 use std::borrow::Cow;
 use std::time::Instant;
 
-use self::keys::{Secret, Seen};
+use self::keys::{Secret, SeenKey};
 pub use self::text::plain_run;
 use self::text::{Unescaped, decode, escape, is_beyond_doubles, unescape};
 pub use self::value::{Duplicate, Fault, Key, Kind, Number};
@@ -67,7 +67,7 @@ pub struct Reader<'a> {
     /// Whether the innermost was entered and nothing of it read.
     fresh: bool,
     /// The keys of all open objects.
-    keys: Vec<Seen>,
+    keys: Vec<SeenKey>,
     /// What keys are hashed by.
     secret: Option<Secret>,
     /// Where hashed keys are compared.

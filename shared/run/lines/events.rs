@@ -4,14 +4,14 @@ use std::os::unix::process::ExitStatusExt as _;
 
 use serde_json::{Value, json};
 
-use super::{Call, End, Item, Lines};
+use super::{Item, Lines, ToldCall, TurnEnd};
 use crate::adapter::run::{Figures, Warning};
 use crate::frame::{Handoff, Operation, write_operation};
 use crate::json::{Layout, Writer};
 use crate::protocol::event::{
-    Census, Decision, Event, FinalAnswer, Hermetic, Imposed, McpServer, Numbered, ObservedModel, Outcome,
-    PermissionDenial, Plugin, Process, RateLimit, Refused, SessionEnded, SessionStarted, StepOutcome, ToolRequested,
-    Unavailable, Usage, Withheld,
+    Census, CommandOutcome, DecisionBody, EventBody, FinalAnswer, Hermetic, Imposed, McpServer, Numbered,
+    ObservedModel, PermissionDenial, Plugin, Process, RateLimit, Refused, SessionEnded, SessionStarted, StepOutcome,
+    ToolRequested, Unavailable, Usage, Withheld,
 };
 use crate::run::{Judgement, Stopped};
 use crate::seal::VerifiedFrame;
@@ -62,7 +62,7 @@ impl Events {
     /// The last line of a run, with what stands before it counted.
     pub fn closed(&mut self, reason: &str, process: Process) -> String {
         let (events, run) = (self.numbered.said(), self.numbered.run().to_string());
-        self.numbered.line(None, &Event::StreamClosed { events, reason, run_id: &run, process })
+        self.numbered.line(None, &EventBody::StreamClosed { events, reason, run_id: &run, process })
     }
 
     fn digest(&self) -> Option<String> {
@@ -114,22 +114,22 @@ impl Events {
                 installed_plugins: None,
             },
         };
-        let mut out = self.numbered.line(None, &Event::SessionStarted(Box::new(started)));
+        let mut out = self.numbered.line(None, &EventBody::SessionStarted(Box::new(started)));
         let digest = self.digest();
         if let (Some(step), Some(frame_digest)) = (self.step(), &digest) {
-            out += &self.numbered.line(None, &Event::StepEntered { step, frame_digest });
+            out += &self.numbered.line(None, &EventBody::StepEntered { step, frame_digest });
         }
-        out + &self.numbered.line(None, &Event::TurnStarted { turn: 1, frame_digest: digest.as_deref() })
+        out + &self.numbered.line(None, &EventBody::TurnStarted { turn: 1, frame_digest: digest.as_deref() })
     }
 
-    fn requested(&mut self, at: Option<&str>, call: &Call, waits: Option<u64>, seam: &str) -> String {
+    fn requested(&mut self, at: Option<&str>, call: &ToldCall, waits: Option<u64>, seam: &str) -> String {
         let digest = self.digest();
         // Codex puts the tool's namespace in front of its name
         let spawns = matches!(call.tool.as_str(), "Agent" | "Task") || call.tool.ends_with("spawn_agent");
         self.agents += u64::from(!call.nested && spawns);
         self.numbered.line(
             at,
-            &Event::ToolRequested(ToolRequested {
+            &EventBody::ToolRequested(ToolRequested {
                 call_id: &call.id,
                 name: &call.tool,
                 input: call.input.as_deref(),
@@ -146,23 +146,25 @@ impl Events {
         )
     }
 
-    fn decided(&mut self, call: &Call, judgement: &Judgement, latency: Option<u64>) -> String {
+    fn decided(&mut self, call: &ToldCall, judgement: &Judgement, latency: Option<u64>) -> String {
         let reason = judgement.reason().unwrap_or_default();
         let (count, decision) = match judgement.decision.decision.as_str() {
-            "allow" => (&mut self.census.allowed, Decision::Allow),
-            "replace" => (&mut self.census.replaced, Decision::Replace { input: judgement.decision.input.as_deref() }),
-            "abstain" => (&mut self.census.abstained, Decision::Abstain),
-            _ => (&mut self.census.denied, Decision::Deny { reason }),
+            "allow" => (&mut self.census.allowed, DecisionBody::Allow),
+            "replace" => {
+                (&mut self.census.replaced, DecisionBody::Replace { input: judgement.decision.input.as_deref() })
+            }
+            "abstain" => (&mut self.census.abstained, DecisionBody::Abstain),
+            _ => (&mut self.census.denied, DecisionBody::Deny { reason }),
         };
         *count += 1;
         *self.census.by_seam.entry(judgement.seam.clone()).or_default() += 1;
         *self.census.by_decider.entry(judgement.decided_by.clone()).or_default() += 1;
         let (decided_by, seam) = (judgement.decided_by.as_str(), judgement.seam.as_str());
-        let event = Event::ToolDecided { call_id: &call.id, decision, decided_by, seam, latency_ms: latency };
+        let event = EventBody::ToolDecided { call_id: &call.id, decision, decided_by, seam, latency_ms: latency };
         self.numbered.line(judgement.at.as_deref(), &event)
     }
 
-    fn session_ended<'a>(&self, end: &End<'a>, facts: &'a Value, used: Usage) -> SessionEnded<'a> {
+    fn session_ended<'a>(&self, end: &TurnEnd<'a>, facts: &'a Value, used: Usage) -> SessionEnded<'a> {
         let (word, number) = (
             |name: &str| facts.get(name).and_then(Value::as_str),
             |name: &str| facts.get(name).and_then(Value::as_u64),
@@ -242,7 +244,7 @@ fn as_value(operation: &Operation) -> Value {
 }
 
 /// Why a run is over, in the protocol's word.
-fn reason(end: &End<'_>, facts: &Value) -> &'static str {
+fn reason(end: &TurnEnd<'_>, facts: &Value) -> &'static str {
     let budget = |word: &str| word.contains("budget") || word.contains("max_turns");
     match &end.ending.stopped {
         Some(Stopped::Command { halt: true, .. }) => "steer-halt",
@@ -254,7 +256,7 @@ fn reason(end: &End<'_>, facts: &Value) -> &'static str {
     }
 }
 
-fn process(end: &End<'_>) -> Process {
+fn process(end: &TurnEnd<'_>) -> Process {
     let status = end.ending.status;
     match status.and_then(|status| status.code()).map(|code| Process::Exited { code }) {
         Some(exited) => exited,
@@ -270,9 +272,9 @@ impl Lines for Events {
             Item::Started { session, model, facts } => return self.started(session, model, facts),
             Item::Requested { call, waits, seam } => return self.requested(at, call, waits, seam),
             Item::Decided { call, judgement, latency } => return self.decided(call, judgement, latency),
-            Item::Text { text, request } => Event::Text { text, request_id: request },
-            Item::Thinking { text, request } => Event::Thinking { text, request_id: request },
-            Item::Result { call, failed, content, exit_code, record, source } => Event::ToolResult {
+            Item::Text { text, request } => EventBody::Text { text, request_id: request },
+            Item::Thinking { text, request } => EventBody::Thinking { text, request_id: request },
+            Item::Result { call, failed, content, exit_code, record, source } => EventBody::ToolResult {
                 call_id: &call.id,
                 is_error: failed,
                 content,
@@ -281,9 +283,9 @@ impl Lines for Events {
                 exit_code,
                 outcome_source: source,
             },
-            Item::Estimate { tokens, delta } => Event::ThinkingEstimate { estimate: tokens, delta },
+            Item::Estimate { tokens, delta } => EventBody::ThinkingEstimate { estimate: tokens, delta },
             Item::ModelCall { request, model, figures } => {
-                Event::Usage { request_id: Some(request), model, usage: usage(figures, &Value::Null) }
+                EventBody::Usage { request_id: Some(request), model, usage: usage(figures, &Value::Null) }
             }
             Item::RateLimit(info) => {
                 let word = |name| info.get(name).and_then(Value::as_str);
@@ -294,44 +296,44 @@ impl Lines for Events {
                     utilization: info.get("utilization").and_then(Value::as_f64),
                     using_overage: info.get("using_overage").and_then(Value::as_bool),
                 };
-                Event::RateLimit { info }
+                EventBody::RateLimit { info }
             }
-            Item::Warning { code, message } => Event::Warning { code: code.word(), message },
+            Item::Warning { code, message } => EventBody::Warning { code: code.word(), message },
             Item::Unauthorized { detail, line } => {
-                Event::AuthExpired { credential_source: self.credentials.as_deref(), detail, source_line: line }
+                EventBody::AuthExpired { credential_source: self.credentials.as_deref(), detail, source_line: line }
             }
             Item::Opaque { kind, subtype, digest, line } => {
-                Event::Opaque { vendor_type: kind, vendor_subtype: subtype, digest, source_line: line }
+                EventBody::Opaque { vendor_type: kind, vendor_subtype: subtype, digest, source_line: line }
             }
             Item::Answered { id, outcome } => {
                 let outcome = match outcome {
-                    Ok(()) => Outcome::Ok { applies_at: None },
-                    Err((code, reason)) => Outcome::Refused { refused: Refused { code: code.word(), reason } },
+                    Ok(()) => CommandOutcome::Ok { applies_at: None },
+                    Err((code, reason)) => CommandOutcome::Refused { refused: Refused { code: code.word(), reason } },
                 };
-                Event::CommandResult { id, outcome }
+                EventBody::CommandResult { id, outcome }
             }
         };
         self.numbered.line(at, &event)
     }
 
-    fn end(&mut self, end: &End<'_>) -> String {
+    fn end(&mut self, end: &TurnEnd<'_>) -> String {
         let mut out = String::new();
         let (turn, facts) = (end.turn, end.turn.facts().unwrap_or(&Value::Null));
         for missing in &turn.unenforced {
             let message = format!("{}: {}", missing.tool, missing.why);
-            out += &self.numbered.line(None, &Event::Warning { code: Warning::Gap.word(), message: &message });
+            out += &self.numbered.line(None, &EventBody::Warning { code: Warning::Gap.word(), message: &message });
         }
         if turn.facts().is_none() {
             let message = "the vendor ended without saying how the turn went";
-            out += &self.numbered.line(None, &Event::Warning { code: Warning::NoTerminalRecord.word(), message });
+            out += &self.numbered.line(None, &EventBody::Warning { code: Warning::NoTerminalRecord.word(), message });
         }
         let model = turn.model.as_deref();
         let used = usage(&turn.figures, facts);
-        out += &self.numbered.line(None, &Event::Usage { request_id: None, model, usage: used.clone() });
+        out += &self.numbered.line(None, &EventBody::Usage { request_id: None, model, usage: used.clone() });
         let stop_reason = facts.get("stop_reason").and_then(Value::as_str);
-        out += &self.numbered.line(None, &Event::TurnEnded { turn: 1, stop_reason });
+        out += &self.numbered.line(None, &EventBody::TurnEnded { turn: 1, stop_reason });
         let ended = self.session_ended(end, facts, used);
-        out += &self.numbered.line(None, &Event::SessionEnded(Box::new(ended)));
+        out += &self.numbered.line(None, &EventBody::SessionEnded(Box::new(ended)));
         if let Some(step) = self.step() {
             let owes = self.about.frame.as_ref().is_some_and(|frame| frame.frame().handoff != Handoff::None);
             let outcome = match (end.outcome.answered(), end.error) {
@@ -341,7 +343,7 @@ impl Lines for Events {
                 (true, _) => StepOutcome::Completed,
                 (false, error) => StepOutcome::Failed { reason: error.unwrap_or(end.outcome.word()) },
             };
-            out += &self.numbered.line(None, &Event::StepLeft { step, outcome });
+            out += &self.numbered.line(None, &EventBody::StepLeft { step, outcome });
         }
         out + &self.closed(reason(end, facts), process(end))
     }

@@ -7,7 +7,7 @@ mod events;
 mod stream;
 
 pub use events::{About, Events};
-pub use stream::Stream;
+pub use stream::StreamLines;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,7 +17,7 @@ use crate::adapter::run::{Figures, Warning};
 
 /// A call, as far as it is known.
 #[derive(Debug, Clone, Default)]
-pub struct Call {
+pub struct ToldCall {
     /// The vendor's id.
     pub id: String,
     /// The tool.
@@ -72,7 +72,7 @@ pub enum Item<'a> {
     /// A call is asked for.
     Requested {
         /// The call.
-        call: &'a Call,
+        call: &'a ToldCall,
         /// How long it waits for the embedder, in milliseconds, if it does.
         waits: Option<u64>,
         /// Where its decision takes hold.
@@ -81,7 +81,7 @@ pub enum Item<'a> {
     /// It is decided.
     Decided {
         /// The call.
-        call: &'a Call,
+        call: &'a ToldCall,
         /// The decision.
         judgement: &'a Judgement,
         /// From the question to the decision, in milliseconds.
@@ -90,7 +90,7 @@ pub enum Item<'a> {
     /// It is over.
     Result {
         /// The call.
-        call: &'a Call,
+        call: &'a ToldCall,
         /// Whether the vendor calls it a failure, where it says.
         failed: Option<bool>,
         /// What the model was told.
@@ -149,7 +149,7 @@ pub enum Item<'a> {
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct End<'a> {
+pub struct TurnEnd<'a> {
     /// The turn.
     pub turn: &'a Turn,
     /// What it came to.
@@ -170,5 +170,5 @@ pub trait Lines {
     fn tell(&mut self, at: Option<&str>, item: &Item<'_>) -> String;
 
     /// The last lines.
-    fn end(&mut self, end: &End<'_>) -> String;
+    fn end(&mut self, end: &TurnEnd<'_>) -> String;
 }

@@ -4,13 +4,13 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{End, Item, Lines};
+use super::{Item, Lines, TurnEnd};
 use crate::protocol::one_line;
 use crate::run::json;
 
 /// What the first line says that no record of the vendor's does.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct StreamLines {
     /// The vendor's word.
     pub vendor: &'static str,
     /// The vendor's release.
@@ -27,7 +27,7 @@ pub struct Stream {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Record<'a> {
+enum StreamRecord<'a> {
     Init {
         v: u32,
         session_id: Option<&'a str>,
@@ -69,15 +69,15 @@ enum Record<'a> {
     },
 }
 
-fn line(record: &Record<'_>) -> String {
+fn line(record: &StreamRecord<'_>) -> String {
     one_line(serde_json::to_string(record).unwrap_or_default())
 }
 
-impl Lines for Stream {
+impl Lines for StreamLines {
     fn tell(&mut self, _: Option<&str>, item: &Item<'_>) -> String {
         match *item {
             Item::Started { session, model, facts } => {
-                let init = Record::Init {
+                let init = StreamRecord::Init {
                     v: 1,
                     session_id: session,
                     model,
@@ -89,16 +89,16 @@ impl Lines for Stream {
                     frame: self.frame.as_deref(),
                     policy: self.policy,
                 };
-                line(&init) + &line(&Record::User { text: &self.prompt })
+                line(&init) + &line(&StreamRecord::User { text: &self.prompt })
             }
-            Item::Text { text, .. } => line(&Record::Assistant { text }),
-            Item::Thinking { text, .. } => line(&Record::Reasoning { text }),
+            Item::Text { text, .. } => line(&StreamRecord::Assistant { text }),
+            Item::Thinking { text, .. } => line(&StreamRecord::Reasoning { text }),
             // a sub-agent's own calls: the call that started it stands for them
             Item::Requested { call, .. } | Item::Decided { call, .. } | Item::Result { call, .. } if call.nested => {
                 String::new()
             }
             Item::Requested { call, .. } => {
-                line(&Record::ToolUse { id: &call.id, tool: &call.tool, input: call.input.as_deref() })
+                line(&StreamRecord::ToolUse { id: &call.id, tool: &call.tool, input: call.input.as_deref() })
             }
             // what the frame decided is a result like another; an approval is somebody's word
             Item::Decided { call, judgement, .. } => {
@@ -109,9 +109,9 @@ impl Lines for Stream {
                     ("adapter", true) => "refused",
                     _ => return String::new(),
                 };
-                line(&Record::Approval { id: &call.id, tool: &call.tool, decision, reason: judgement.reason() })
+                line(&StreamRecord::Approval { id: &call.id, tool: &call.tool, decision, reason: judgement.reason() })
             }
-            Item::Result { call, failed, content, .. } => line(&Record::ToolResult {
+            Item::Result { call, failed, content, .. } => line(&StreamRecord::ToolResult {
                 id: &call.id,
                 tool: &call.tool,
                 status: match failed {
@@ -126,10 +126,10 @@ impl Lines for Stream {
         }
     }
 
-    fn end(&mut self, end: &End<'_>) -> String {
+    fn end(&mut self, end: &TurnEnd<'_>) -> String {
         let unasked = Some("it needs an approval, and there is nobody to ask");
         let denied = end.turn.denied.iter().map(|denied| {
-            line(&Record::Approval { id: &denied.id, tool: &denied.tool, decision: "denied", reason: unasked })
+            line(&StreamRecord::Approval { id: &denied.id, tool: &denied.tool, decision: "denied", reason: unasked })
         });
         denied.collect::<String>() + &json(end.turn, end.outcome, end.error, end.printed)
     }

@@ -10,7 +10,7 @@ use crate::adapter::setup::probe::{Shot, Stream, fire};
 use crate::adapter::setup::report::Fired;
 use crate::adapter::{DOCTOR_CALL, Environment, Hook, Registration, Verdict};
 use crate::hook::{Judged, Setup, Surroundings, judge};
-use crate::os::Input;
+use crate::os::Stdin;
 
 /// How often the line is timed.
 const TIMES: usize = 5;
@@ -73,7 +73,7 @@ impl Range<'_> {
             _ => (self.environment)(name),
         };
         let setup = Setup::take(line.arguments.iter().map(OsString::from), &environment);
-        let input = Input { bytes: payload.to_vec(), fault: None };
+        let input = Stdin { bytes: payload.to_vec(), fault: None };
         let folder = Some(PathBuf::from(self.folder));
         judge(
             vendor,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use metaharness::adapter::{Hook, Verdict, Wire};
 use metaharness::decide::Policy;
-use metaharness::hook::{Decider, Embedder, Setup, Surroundings, judge};
-use metaharness::os::Input;
+use metaharness::hook::{Decider, DeciderLink, Setup, Surroundings, judge};
+use metaharness::os::Stdin;
 use serde_json::Value;
 
 use crate::json::Json;
@@ -71,7 +71,7 @@ pub fn hold(vendor: &dyn Hook, bytes: &[u8], facts: &Facts) {
         let event = other.as_ref().and_then(|payload| payload.get("hook_event_name")?.text()).unwrap_or_default();
         // what two readers could read differently, and what names no event, is a call that waits
         let readable = other.as_ref().filter(|_| !event.is_empty());
-        let input = Input { bytes: bytes.to_vec(), fault: None };
+        let input = Stdin { bytes: bytes.to_vec(), fault: None };
         let said = |setup: &Setup, ask: Option<&dyn Fn(&str) -> String>| -> Wire {
             let environment = |name: &str| match name {
                 "HOME" => Some(OsString::from(HOME)),
@@ -80,7 +80,7 @@ pub fn hold(vendor: &dyn Hook, bytes: &[u8], facts: &Facts) {
             };
             let asked = |_: &Decider, line: &str| Ok(ask.map(|ask| ask(line)).unwrap_or_default().into_bytes());
             let left = || Duration::from_secs(10);
-            let embedder = Some(Embedder { ask: &asked, left: &left });
+            let embedder = Some(DeciderLink { ask: &asked, left: &left });
             let around =
                 Surroundings { environment: &environment, folder: Some(PROJECT.into()), embedder, deadline: None };
             let judged = judge(vendor, setup, &input, &around);

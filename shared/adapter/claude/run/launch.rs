@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::adapter::claude;
-use crate::adapter::run::{Launch, Order, home};
+use crate::adapter::run::{Launch, LaunchOrder, home};
 use crate::decide::admits;
 use crate::frame::Operation;
 use crate::os::{PrivateRoom, words};
@@ -34,7 +34,7 @@ const SET: [(&str, &str); 2] = [("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"), (
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"];
 const MORE: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
-pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose", "--include-hook-events"].map(String::from).to_vec();
     let mut pair = |name: &str, value: &str| arguments.extend([name.to_string(), value.to_string()]);
@@ -74,7 +74,7 @@ pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result
 }
 
 /// The entries, and the one switch that another layer could set otherwise.
-fn settings(order: &Order) -> Result<String, String> {
+fn settings(order: &LaunchOrder) -> Result<String, String> {
     let entries = claude::settings(&order.registration(), claude::Form::Exec);
     let mut settings: Value = serde_json::from_str(&entries).map_err(|error| error.to_string())?;
     if let Some(settings) = settings.as_object_mut() {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::Claude;
 use super::setup::{Role, machine};
 use crate::adapter::run::{
-    Ambient, Launch, Order, Passed, Rows, Run, Stream, VARIABLES, Variables, VendorOptions, flag, harmless_layer,
+    Ambient, Launch, LaunchOrder, Passed, Rows, Run, Stream, VARIABLES, Variables, VendorOptions, flag, harmless_layer,
     valued,
 };
 use crate::adapter::setup::tree::{Node, Value};
@@ -43,7 +43,7 @@ impl Run for Claude {
         }
     }
 
-    fn prepare(&self, order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+    fn prepare(&self, order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
         launch::prepare(order, room, launch)
     }
 

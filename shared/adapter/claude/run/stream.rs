@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::adapter::claude::EVENTS;
 use crate::adapter::run::record::{count, facts, list, owned, text};
-use crate::adapter::run::{CallEnd, Event, Figures, Stream, Warning, Witness};
+use crate::adapter::run::{CallEnd, Figures, Stream, TurnEvent, Warning, Witness};
 
 /// How the result of a call begins that failed before it came to a hook or to running.
 const NEVER_RAN: &str = "<tool_use_error>";
@@ -26,11 +26,11 @@ pub struct StreamJson {
 const ONCE: [&str; 2] = ["SessionStart", "UserPromptSubmit"];
 
 impl Stream for StreamJson {
-    fn record(&mut self, record: &Value) -> Vec<Event> {
+    fn record(&mut self, record: &Value) -> Vec<TurnEvent> {
         let kind = (text(record, "/type").unwrap_or_default(), text(record, "/subtype").unwrap_or_default());
         match kind {
             ("system", "init") => {
-                let started = Event::Started {
+                let started = TurnEvent::Started {
                     session: owned(record, "/session_id"),
                     model: owned(record, "/model"),
                     facts: facts(record, &STARTED),
@@ -38,14 +38,16 @@ impl Stream for StreamJson {
                 std::iter::once(started).chain(list(record, "/plugins").iter().filter_map(plugin)).collect()
             }
             // a hook that started and gave no verdict: missing, killed, late, or no valid answer
-            ("system", "informational") if text(record, "/tag") == Some("hook_no_verdict") => vec![Event::HookFailed {
-                hook: "a hook".into(),
-                why: text(record, "/content").unwrap_or("it gave no verdict").into(),
-            }],
+            ("system", "informational") if text(record, "/tag") == Some("hook_no_verdict") => {
+                vec![TurnEvent::HookFailed {
+                    hook: "a hook".into(),
+                    why: text(record, "/content").unwrap_or("it gave no verdict").into(),
+                }]
+            }
             // what came of it is told in its response; some start before the session is told of
             ("system", "hook_started") => self.hook_started(record).into_iter().collect(),
             ("system", "thinking_tokens") => count(record, "/estimated_tokens")
-                .map(|tokens| Event::Estimate { tokens, delta: count(record, "/estimated_tokens_delta") })
+                .map(|tokens| TurnEvent::Estimate { tokens, delta: count(record, "/estimated_tokens_delta") })
                 .into_iter()
                 .collect(),
             ("system", "hook_response") => {
@@ -54,23 +56,23 @@ impl Stream for StreamJson {
                     self.at_work.remove(place);
                 }
                 let answered = event_of(record).filter(|event| EVENTS.contains(event));
-                let answered = answered.map(|event| Event::HookAnswered { event: event.into() });
+                let answered = answered.map(|event| TurnEvent::HookAnswered { event: event.into() });
                 hook(record).into_iter().chain(answered).collect()
             }
             ("assistant", _) => self.assistant(record),
             ("user", _) => list(record, "/message/content").iter().flat_map(|block| result(record, block)).collect(),
             // a turn that no prompt asked for, of something that ran in the background: none of this run's
             ("result", subtype) if record.pointer("/origin/kind").is_some() => {
-                vec![Event::Opaque { kind: "result".into(), subtype: Some(subtype.into()) }]
+                vec![TurnEvent::Opaque { kind: "result".into(), subtype: Some(subtype.into()) }]
             }
             ("result", subtype) => vec![ended(record, subtype)],
             // the vendor tries again for minutes, whatever the fault: a refused key too
             ("system", "api_retry") if count(record, "/error_status") == Some(401) => {
-                vec![Event::Unauthorized { text: retry(record) }]
+                vec![TurnEvent::Unauthorized { text: retry(record) }]
             }
-            ("system", "api_retry") => vec![Event::Notice { code: Warning::Retry, text: retry(record) }],
-            ("rate_limit_event", _) => vec![Event::RateLimit { info: facts(record, &LIMIT) }],
-            (kind, subtype) => vec![Event::Opaque {
+            ("system", "api_retry") => vec![TurnEvent::Notice { code: Warning::Retry, text: retry(record) }],
+            ("rate_limit_event", _) => vec![TurnEvent::RateLimit { info: facts(record, &LIMIT) }],
+            (kind, subtype) => vec![TurnEvent::Opaque {
                 kind: kind.into(),
                 subtype: Some(subtype.to_string()).filter(|subtype| !subtype.is_empty()),
             }],
@@ -80,12 +82,12 @@ impl Stream for StreamJson {
 
 impl StreamJson {
     /// A hook that starts, where it is none of ours: at an event that ours are not registered for, or beside ours.
-    fn hook_started(&mut self, record: &Value) -> Option<Event> {
+    fn hook_started(&mut self, record: &Value) -> Option<TurnEvent> {
         let event = event_of(record)?;
         let name = text(record, "/hook_name").unwrap_or(event);
         if !EVENTS.contains(&event) {
             let why = "a hook ran at it that is none of this run's";
-            return Some(Event::Stranger { what: name.into(), why: why.into() });
+            return Some(TurnEvent::Stranger { what: name.into(), why: why.into() });
         }
         if !ONCE.contains(&event) {
             return None;
@@ -93,10 +95,10 @@ impl StreamJson {
         let beside = self.at_work.iter().any(|working| working == name);
         self.at_work.push(name.into());
         let why = "a hook ran at it beside this run's own";
-        beside.then(|| Event::Stranger { what: name.into(), why: why.into() })
+        beside.then(|| TurnEvent::Stranger { what: name.into(), why: why.into() })
     }
 
-    fn assistant(&mut self, record: &Value) -> Vec<Event> {
+    fn assistant(&mut self, record: &Value) -> Vec<TurnEvent> {
         let nested = text(record, "/parent_tool_use_id").is_some();
         let request = owned(record, "/message/id");
         let mut events = Vec::new();
@@ -113,19 +115,23 @@ impl StreamJson {
                 ..Figures::default()
             };
             let figures = Some(figures).filter(|figures| *figures != Figures::default());
-            events.push(Event::ModelCall { request: request.clone(), model: owned(record, "/message/model"), figures });
+            events.push(TurnEvent::ModelCall {
+                request: request.clone(),
+                model: owned(record, "/message/model"),
+                figures,
+            });
         }
         for block in list(record, "/message/content") {
             match text(block, "/type") {
-                Some("text") if !nested => events.push(Event::Text {
+                Some("text") if !nested => events.push(TurnEvent::Text {
                     text: text(block, "/text").unwrap_or_default().into(),
                     request: request.clone(),
                 }),
                 Some("thinking") if !nested => {
                     let text = text(block, "/thinking").unwrap_or_default().into();
-                    events.push(Event::Thinking { text, request: request.clone() });
+                    events.push(TurnEvent::Thinking { text, request: request.clone() });
                 }
-                Some("tool_use") => events.push(Event::Requested {
+                Some("tool_use") => events.push(TurnEvent::Requested {
                     call_id: text(block, "/id").unwrap_or_default().into(),
                     tool: text(block, "/name").unwrap_or_default().into(),
                     input: block.get("input").cloned().unwrap_or_default(),
@@ -197,12 +203,12 @@ fn event_of(record: &Value) -> Option<&str> {
 }
 
 /// A plugin that the session has loaded and the vendor has not brought along: it may hold hooks and commands of its own.
-fn plugin(plugin: &Value) -> Option<Event> {
+fn plugin(plugin: &Value) -> Option<TurnEvent> {
     const BUILT_IN: &str = "builtin";
     let name = plugin.as_str().or_else(|| text(plugin, "/name")).unwrap_or("a plugin");
     let why = "the session loaded this plugin, which the run did not give it";
     (text(plugin, "/path") != Some(BUILT_IN))
-        .then(|| Event::Stranger { what: format!("plugin {name}"), why: why.into() })
+        .then(|| TurnEvent::Stranger { what: format!("plugin {name}"), why: why.into() })
 }
 
 /// What the vendor says of a call besides its result.
@@ -239,11 +245,11 @@ fn meta(record: &Value, id: &str) -> Meta {
 }
 
 /// A hook's end, as the vendor saw it: 0 and 2 are the two that ours has.
-fn hook(record: &Value) -> Option<Event> {
+fn hook(record: &Value) -> Option<TurnEvent> {
     let code = record.pointer("/exit_code").and_then(Value::as_i64);
     let outcome = text(record, "/outcome").unwrap_or_default();
     let well = matches!(code, Some(0 | 2)) && outcome != "cancelled";
-    (!well).then(|| Event::HookFailed {
+    (!well).then(|| TurnEvent::HookFailed {
         hook: text(record, "/hook_name").unwrap_or("a hook").into(),
         why: match code {
             Some(code) => format!("it ended with exit code {code}"),
@@ -252,7 +258,7 @@ fn hook(record: &Value) -> Option<Event> {
     })
 }
 
-fn result(record: &Value, block: &Value) -> Vec<Event> {
+fn result(record: &Value, block: &Value) -> Vec<TurnEvent> {
     if text(block, "/type") != Some("tool_result") {
         return Vec::new();
     }
@@ -264,7 +270,7 @@ fn result(record: &Value, block: &Value) -> Vec<Event> {
         _ => String::new(),
     };
     let ran = !content.starts_with(NEVER_RAN) && !turned_down;
-    let result = Event::Result(CallEnd {
+    let result = TurnEvent::Result(CallEnd {
         call_id: id.into(),
         failed: block.get("is_error").and_then(Value::as_bool).unwrap_or(false),
         ran,
@@ -275,11 +281,11 @@ fn result(record: &Value, block: &Value) -> Vec<Event> {
         record: record.get("tool_use_result").filter(|result| !result.is_null()).cloned().map(Box::new),
     });
     let why = format!("it settled or rewrote the call {id}, and is none of this run's");
-    let stranger = plugin.then(|| Event::Stranger { what: "a plugin".into(), why });
+    let stranger = plugin.then(|| TurnEvent::Stranger { what: "a plugin".into(), why });
     std::iter::once(result).chain(stranger).collect()
 }
 
-fn ended(record: &Value, subtype: &str) -> Event {
+fn ended(record: &Value, subtype: &str) -> TurnEvent {
     let failed = record.pointer("/is_error").and_then(Value::as_bool).unwrap_or(subtype != "success");
     let structured = record.get("structured_output").filter(|value| !value.is_null()).map(Value::to_string);
     let words = owned(record, "/result").filter(|words| !words.is_empty());
@@ -293,7 +299,7 @@ fn ended(record: &Value, subtype: &str) -> Event {
         let word = |at| text(denial, at).unwrap_or_default().to_string();
         (word("/tool_use_id"), word("/tool_name"), denial.get("tool_input").cloned().unwrap_or_default())
     });
-    Event::Ended {
+    TurnEvent::Ended {
         failed,
         answer: structured.or_else(|| words.filter(|_| !failed)),
         error,

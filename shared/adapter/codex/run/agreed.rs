@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use crate::adapter::codex::{EVENTS, FEATURES, SESSION, command, trust_key};
-use crate::adapter::run::{Launch, Order};
+use crate::adapter::run::{Launch, LaunchOrder};
 use crate::os::{PrivateRoom, Wires, spawn, words};
 
 /// How long it may take to answer.
@@ -30,7 +30,7 @@ const ASKED: [(u64, &str); 3] = [(2, "hooks/list"), (3, "configRequirements/read
 ///
 /// # Errors
 /// What of the launch the vendor sees otherwise, or why it could not be asked.
-pub fn agreed(order: &Order, launch: &Launch, room: &PrivateRoom) -> Result<(), String> {
+pub fn agreed(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<(), String> {
     let shown = order.program.display();
     let answers = ask(order, launch, room).map_err(|why| {
         format!(
@@ -38,7 +38,7 @@ pub fn agreed(order: &Order, launch: &Launch, room: &PrivateRoom) -> Result<(), 
              heard: {why}"
         )
     })?;
-    let wanted = Wanted {
+    let wanted = Meant {
         command: &command(&order.registration()),
         sandbox: launch.sandbox.as_deref().unwrap_or_default(),
         settings: &launch.settings,
@@ -50,7 +50,7 @@ pub fn agreed(order: &Order, launch: &Launch, room: &PrivateRoom) -> Result<(), 
 }
 
 /// The answers, in the order of [`ASKED`].
-fn ask(order: &Order, launch: &Launch, room: &PrivateRoom) -> Result<[Value; 3], String> {
+fn ask(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<[Value; 3], String> {
     let home = room.folder("agreed").map_err(words)?;
     for name in ["auth.json", ".env"] {
         let from = launch.home.join(name);
@@ -122,7 +122,7 @@ fn hear(lines: &mpsc::Receiver<Vec<u8>>) -> Result<[Value; 3], String> {
 }
 
 /// What the launch counts on.
-struct Wanted<'a> {
+struct Meant<'a> {
     /// The line of its entries.
     command: &'a str,
     /// The sandbox.
@@ -131,7 +131,7 @@ struct Wanted<'a> {
     settings: &'a [String],
 }
 
-impl Wanted<'_> {
+impl Meant<'_> {
     /// What the vendor has otherwise.
     fn differs(&self, [hooks, requirements, config]: &[Value; 3]) -> Option<String> {
         self.requirements(requirements.get("requirements").unwrap_or(&Value::Null))
@@ -218,7 +218,7 @@ mod tests {
 
     fn differs(answers: &[Value; 3]) -> Option<String> {
         let settings = [super::super::launch::NO_SEARCH.to_string()];
-        Wanted { command: "line", sandbox: "workspace-write", settings: &settings }.differs(answers)
+        Meant { command: "line", sandbox: "workspace-write", settings: &settings }.differs(answers)
     }
 
     #[test]

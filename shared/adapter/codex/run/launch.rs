@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::adapter::claude::setup::text_of;
 use crate::adapter::codex;
 use crate::adapter::codex::setup::parse;
-use crate::adapter::run::{Credentials, Launch, Order, home};
+use crate::adapter::run::{Credentials, Launch, LaunchOrder, home};
 use crate::adapter::setup::tree::Node;
 use crate::decide::admits;
 use crate::frame::Operation;
@@ -20,7 +20,7 @@ pub const NO_SEARCH: &str = "web_search=\"disabled\"";
 
 const KEYS: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"];
 
-pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
     let mut arguments: Vec<String> =
         ["exec", "--json", "--skip-git-repo-check", "--ignore-user-config", "--ignore-rules"]
             .map(String::from)
@@ -60,7 +60,7 @@ pub fn prepare(order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result
 }
 
 /// A login that Codex keeps in a keyring is kept there by the folder it is for, so no other folder has it.
-fn in_a_keyring(order: &Order, home: &Path) -> Result<(), String> {
+fn in_a_keyring(order: &LaunchOrder, home: &Path) -> Result<(), String> {
     let file = home.join("config.toml");
     let text = match order.credentials {
         Credentials::Inherit if !home.join("auth.json").is_file() => text_of(&file).and_then(Result::ok),
@@ -78,12 +78,12 @@ fn in_a_keyring(order: &Order, home: &Path) -> Result<(), String> {
     }
 }
 
-fn admitted(order: &Order, operation: &Operation) -> bool {
+fn admitted(order: &LaunchOrder, operation: &Operation) -> bool {
     order.frame.as_ref().is_none_or(|(_, frame)| admits(frame, operation))
 }
 
 /// The default of `codex exec` is read-only, in which an admitted patch fails.
-fn sandbox(order: &Order) -> &str {
+fn sandbox(order: &LaunchOrder) -> &str {
     let writes = [Operation::FileEdit, Operation::FileWrite, Operation::Shell];
     match &order.sandbox {
         Some(sandbox) => sandbox,
@@ -94,7 +94,7 @@ fn sandbox(order: &Order) -> &str {
 
 /// The servers of an `mcpServers` file, as one setting: the path before `=` is split at every dot,
 /// quoted or not, so a name can only stand behind it.
-fn servers(order: &Order) -> Result<Option<String>, String> {
+fn servers(order: &LaunchOrder) -> Result<Option<String>, String> {
     let Some(servers) = order.mcp.as_ref().and_then(|file| file.get("mcpServers")).and_then(Value::as_object) else {
         return Ok(None);
     };

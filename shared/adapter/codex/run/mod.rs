@@ -12,8 +12,8 @@ use super::Codex;
 use super::setup::dotenv::codex_env_file;
 use super::setup::machine;
 use crate::adapter::run::{
-    Ambient, Journal, Launch, Order, Passed, Rows, Run, Settings, Stream, VARIABLES, Variables, VendorOptions, flag,
-    harmless_layer, valued,
+    Ambient, Journal, Launch, LaunchOrder, Passed, Rows, Run, SettingOption, Stream, VARIABLES, Variables,
+    VendorOptions, flag, harmless_layer, valued,
 };
 use crate::os::PrivateRoom;
 use crate::os::obeyed::obeyed;
@@ -31,7 +31,7 @@ impl Run for Codex {
         &VendorOptions {
             passed: PASSED,
             short: &[("-c", "--config"), ("-m", "--model"), ("-i", "--image")],
-            settings: Some(Settings { option: "--config", shown: "-c", keys: KEYS }),
+            settings: Some(SettingOption { option: "--config", shown: "-c", keys: KEYS }),
         }
     }
 
@@ -43,7 +43,7 @@ impl Run for Codex {
         &Ambient { everywhere: &[".codex/config.toml", ".codex/hooks.json"], instructions: &[], home: &[] }
     }
 
-    fn prepare(&self, order: &Order, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+    fn prepare(&self, order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
         launch::prepare(order, room, launch)
     }
 
@@ -90,7 +90,7 @@ impl Run for Codex {
         }
     }
 
-    fn agrees(&self, order: &Order, launch: &Launch, room: &PrivateRoom) -> Result<(), String> {
+    fn agrees(&self, order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<(), String> {
         agreed::agreed(order, launch, room)
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::adapter::codex::Codex;
 use crate::adapter::run::record::{figures, list, owned, text};
-use crate::adapter::run::{CallEnd, Event, Journal, Journaled};
+use crate::adapter::run::{CallEnd, Journal, Journaled, TurnEvent};
 use crate::os::{LINES, MOST, open_regular, too_long};
 
 /// Codex's rollouts, below its folder.
@@ -23,7 +23,7 @@ impl Journal for Rollouts {
         file(home, id)
     }
 
-    fn line(&self, bytes: &[u8]) -> (Option<String>, Vec<Event>) {
+    fn line(&self, bytes: &[u8]) -> (Option<String>, Vec<TurnEvent>) {
         line(bytes)
     }
 
@@ -134,11 +134,11 @@ fn file(home: &Path, id: &str) -> Option<PathBuf> {
     None
 }
 
-fn line(line: &[u8]) -> (Option<String>, Vec<Event>) {
+fn line(line: &[u8]) -> (Option<String>, Vec<TurnEvent>) {
     let record: Value = serde_json::from_slice(line).unwrap_or_default();
     let word = |at| text(&record, at).unwrap_or_default();
     let event = match (word("/type"), word("/payload/type")) {
-        ("token_usage_record", _) => owned(&record, "/payload/response_id").map(|request| Event::ModelCall {
+        ("token_usage_record", _) => owned(&record, "/payload/response_id").map(|request| TurnEvent::ModelCall {
             request,
             model: None,
             figures: Some(figures(&record, "/payload/usage")),
@@ -147,7 +147,7 @@ fn line(line: &[u8]) -> (Option<String>, Vec<Event>) {
         (_, "function_call_output") if blocked(&record) > 0 => denied(&record),
         (_, "custom_tool_call_output") if blocked(&record) > 0 && !is_script(&record) => denied(&record),
         (_, "function_call_output" | "custom_tool_call_output") => {
-            owned(&record, "/payload/call_id").map(|call_id| Event::Output { call_id, content: output(&record) })
+            owned(&record, "/payload/call_id").map(|call_id| TurnEvent::Output { call_id, content: output(&record) })
         }
         (_, "token_count") => return (owned(&record, "/timestamp"), limits(&record)),
         _ => None,
@@ -156,15 +156,15 @@ fn line(line: &[u8]) -> (Option<String>, Vec<Event>) {
 }
 
 /// What the model says or thinks. Here it stands in one row with its calls.
-fn said(record: &Value) -> Option<Event> {
+fn said(record: &Value) -> Option<TurnEvent> {
     match text(record, "/payload/item/type")? {
         "AgentMessage" => {
             let parts = list(record, "/payload/item/content").iter().filter_map(|part| text(part, "/text"));
-            Some(Event::Text { text: parts.collect(), request: None })
+            Some(TurnEvent::Text { text: parts.collect(), request: None })
         }
         "Reasoning" => {
             let parts = list(record, "/payload/item/summary_text").iter().filter_map(Value::as_str);
-            Some(Event::Thinking { text: parts.collect::<Vec<_>>().join("\n\n"), request: None })
+            Some(TurnEvent::Thinking { text: parts.collect::<Vec<_>>().join("\n\n"), request: None })
         }
         _ => None,
     }
@@ -176,9 +176,9 @@ fn output(record: &Value) -> String {
 }
 
 /// The same of one that a hook blocked.
-fn denied(record: &Value) -> Option<Event> {
+fn denied(record: &Value) -> Option<TurnEvent> {
     let call_id = owned(record, "/payload/call_id")?;
-    Some(Event::Result(CallEnd { call_id, failed: true, content: output(record), ..CallEnd::default() }))
+    Some(TurnEvent::Result(CallEnd { call_id, failed: true, content: output(record), ..CallEnd::default() }))
 }
 
 /// Whether it is the output of a script of several calls, each with an id of its own.
@@ -195,23 +195,23 @@ fn words(record: &Value, at: &str) -> String {
 }
 
 /// What is left of the limits that the service has told of.
-fn limits(record: &Value) -> Vec<Event> {
+fn limits(record: &Value) -> Vec<TurnEvent> {
     let info = |window: &&str| {
         let at = |name: &str| record.pointer(&format!("/payload/rate_limits/{window}/{name}")).cloned();
         let used = at("used_percent")?.as_f64()?;
         let status = record.pointer("/payload/rate_limits/rate_limit_reached_type");
         Some(json!({"status": status, "window": window, "resets_at": at("resets_at"), "utilization": used / 100.0}))
     };
-    ["primary", "secondary"].iter().filter_map(info).map(|info| Event::RateLimit { info: Box::new(info) }).collect()
+    ["primary", "secondary"].iter().filter_map(info).map(|info| TurnEvent::RateLimit { info: Box::new(info) }).collect()
 }
 
-fn result(record: &Value) -> Option<Event> {
+fn result(record: &Value) -> Option<TurnEvent> {
     let item = record.pointer("/payload/item")?;
     let kind = text(item, "/type").filter(|kind| !NO_CALL.contains(kind))?;
     let status = text(item, "/status");
     let content = ["/aggregated_output", "/stdout", "/error/message", "/query"].iter().find_map(|at| text(item, at));
     let content = content.map_or_else(|| words(item, "/result/content"), String::from);
-    Some(Event::Result(CallEnd {
+    Some(TurnEvent::Result(CallEnd {
         call_id: owned(item, "/id")?,
         failed: status.is_some_and(|status| status != "completed"),
         content,

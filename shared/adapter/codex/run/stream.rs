@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::adapter::run::record::{figures, owned, text};
-use crate::adapter::run::{CallEnd, Event, Figures, Stream, Warning};
+use crate::adapter::run::{CallEnd, Figures, Stream, TurnEvent, Warning};
 
 /// What the vendor says of a call that needed an approval which nobody could give.
 const NOT_APPROVED: &str = "requires approval, but approval policy is never";
@@ -18,16 +18,16 @@ pub struct ExecJson {
 }
 
 impl Stream for ExecJson {
-    fn record(&mut self, record: &Value) -> Vec<Event> {
+    fn record(&mut self, record: &Value) -> Vec<TurnEvent> {
         match text(record, "/type").unwrap_or_default() {
             "thread.started" => {
-                vec![Event::Started { session: owned(record, "/thread_id"), model: None, facts: Box::default() }]
+                vec![TurnEvent::Started { session: owned(record, "/thread_id"), model: None, facts: Box::default() }]
             }
             "turn.started" => Vec::new(),
             "item.started" => call(record).into_iter().collect(),
             "item.completed" => self.completed(record),
             "item.updated" => Vec::new(),
-            "turn.completed" => vec![Event::Ended {
+            "turn.completed" => vec![TurnEvent::Ended {
                 failed: false,
                 answer: None,
                 error: None,
@@ -43,19 +43,19 @@ impl Stream for ExecJson {
                 let words = owned(record, "/message");
                 self.errors.extend(words.clone());
                 let refused = words.filter(|words| status(words) == Some(401));
-                refused.map(|text| Event::Unauthorized { text }).into_iter().collect()
+                refused.map(|text| TurnEvent::Unauthorized { text }).into_iter().collect()
             }
-            kind => vec![Event::Opaque { kind: kind.into(), subtype: None }],
+            kind => vec![TurnEvent::Opaque { kind: kind.into(), subtype: None }],
         }
     }
 }
 
 impl ExecJson {
-    fn failed(&mut self, message: Option<&str>) -> Event {
+    fn failed(&mut self, message: Option<&str>) -> TurnEvent {
         let error = message.map(String::from).or_else(|| self.errors.last().cloned());
         let error = error.unwrap_or_else(|| "the turn failed without a word".into());
         let facts = Box::new(json!({"subtype": "turn.failed", "api_error_status": status(&error)}));
-        Event::Ended {
+        TurnEvent::Ended {
             failed: true,
             answer: None,
             truncated: error.contains("max_output_tokens"),
@@ -67,28 +67,28 @@ impl ExecJson {
         }
     }
 
-    fn completed(&mut self, record: &Value) -> Vec<Event> {
+    fn completed(&mut self, record: &Value) -> Vec<TurnEvent> {
         match text(record, "/item/type").unwrap_or_default() {
             "agent_message" => {
                 self.messages += 1;
-                vec![Event::Text { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
+                vec![TurnEvent::Text { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
             }
             // an item has an id of its own, and none of the model call that it came from
             "reasoning" => {
-                vec![Event::Thinking { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
+                vec![TurnEvent::Thinking { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
             }
             "error" => {
                 let words = text(record, "/item/message").unwrap_or_default();
                 vec![match words.contains("failed to parse hooks config") {
-                    true => Event::HookFailed { hook: "the hooks".into(), why: words.into() },
-                    false => Event::Notice { code: Warning::Notice, text: words.into() },
+                    true => TurnEvent::HookFailed { hook: "the hooks".into(), why: words.into() },
+                    false => TurnEvent::Notice { code: Warning::Notice, text: words.into() },
                 }]
             }
             _ => {
                 let (call, result) = (call(record), result(record));
                 if let (
-                    Some(Event::Requested { call_id, tool, input, .. }),
-                    Some(Event::Result(CallEnd { content, .. })),
+                    Some(TurnEvent::Requested { call_id, tool, input, .. }),
+                    Some(TurnEvent::Result(CallEnd { content, .. })),
                 ) = (&call, &result)
                     && content.contains(NOT_APPROVED)
                 {
@@ -107,7 +107,7 @@ fn status(error: &str) -> Option<u16> {
 }
 
 /// The call that an item is, by the name its tool has for the hook.
-fn call(record: &Value) -> Option<Event> {
+fn call(record: &Value) -> Option<TurnEvent> {
     let item = record.get("item")?;
     let (tool, input) = match text(item, "/type")? {
         "command_execution" => ("Bash".into(), json!({"command": item.get("command")})),
@@ -119,13 +119,13 @@ fn call(record: &Value) -> Option<Event> {
         "web_search" => ("web_search".into(), json!({"query": item.get("query")})),
         _ => return None,
     };
-    Some(Event::Requested { call_id: owned(item, "/id")?, tool, input, nested: false })
+    Some(TurnEvent::Requested { call_id: owned(item, "/id")?, tool, input, nested: false })
 }
 
-fn result(record: &Value) -> Option<Event> {
+fn result(record: &Value) -> Option<TurnEvent> {
     let item = record.get("item")?;
     let failed = text(item, "/status").is_some_and(|status| status != "completed");
-    Some(Event::Result(CallEnd {
+    Some(TurnEvent::Result(CallEnd {
         call_id: owned(item, "/id")?,
         failed,
         content: text(item, "/aggregated_output").or(text(item, "/error/message")).unwrap_or_default().into(),

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::audit::same;
-use super::embedder::{Asked, Told, again};
-use super::lines::{Call, Item, Lines};
-use super::outcome::Unenforced;
-use super::{Embedder, Judgement, Knock, Outlet, Outside, Party, Stopped, Turn};
-use crate::adapter::run::{CallEnd, Event, Journal, Reader, Run, Warning};
+use crate::adapter::run::{CallEnd, Journal, Run, StreamReader, TurnEvent, Warning};
 use crate::frame::{Operation, write_operation};
 use crate::json::{Layout, Writer};
 use crate::os::Follow;
 use crate::protocol::MAX_LINE;
+use crate::run::audit::same;
+use crate::run::embedder::{Asked, Told, again};
+use crate::run::lines::{Item, Lines, ToldCall};
+use crate::run::outcome::Unenforced;
+use crate::run::{Embedder, Judgement, Knock, Outside, Party, Queue, Stopped, Turn};
 use crate::seal::Digest;
 
 /// How often the hooks' decisions are looked for while there is somebody to tell.
@@ -41,7 +41,7 @@ const AHEAD: Duration = Duration::from_secs(3);
 /// A call, and what of it has been told.
 #[derive(Debug, Default)]
 struct Known {
-    call: Call,
+    call: ToldCall,
     requested: bool,
     asked: Option<Instant>,
     decided: bool,
@@ -62,13 +62,13 @@ struct Journaling {
 }
 
 /// A turn that runs.
-pub struct Course<'a> {
+pub struct Merge<'a> {
     journal: Option<&'static dyn Journal>,
-    reader: Reader,
+    reader: StreamReader,
     /// What it has come to so far.
     pub turn: Turn,
-    show: &'a dyn Fn(&Event),
-    outlet: Outlet,
+    show: &'a dyn Fn(&TurnEvent),
+    outlet: Queue,
     warnings: &'a [(Warning, String)],
     lines: Option<Box<dyn Lines>>,
     embedder: Option<Embedder>,
@@ -80,9 +80,9 @@ pub struct Course<'a> {
     journaling: Vec<Journaling>,
     searched: Option<Instant>,
     /// What the model said by the stream, and not by the journal yet.
-    unsaid: Vec<Event>,
+    unsaid: Vec<TurnEvent>,
     /// And the other way round.
-    said_first: Vec<Event>,
+    said_first: Vec<TurnEvent>,
     calls: HashMap<String, Known>,
     order: Vec<String>,
     /// What is left of each limit, as it was told last.
@@ -95,19 +95,19 @@ pub struct Course<'a> {
     fault: Option<String>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> Merge<'a> {
     /// Before its first line. `audit` is where the hooks' lines are, from this byte on; `home` the
     /// folder in which the vendor keeps its records; `outlet` where it is told.
     pub fn new(
         vendor: &dyn Run,
         audit: (PathBuf, u64),
         home: PathBuf,
-        show: &'a dyn Fn(&Event),
-        outlet: Outlet,
-    ) -> Course<'a> {
-        Course {
+        show: &'a dyn Fn(&TurnEvent),
+        outlet: Queue,
+    ) -> Merge<'a> {
+        Merge {
             journal: vendor.journal(),
-            reader: Reader::new(vendor),
+            reader: StreamReader::new(vendor),
             turn: Turn::default(),
             show,
             outlet,
@@ -133,23 +133,23 @@ impl<'a> Course<'a> {
     }
 
     /// Tell it in lines as it goes.
-    pub fn telling(self, lines: Option<Box<dyn Lines>>) -> Course<'a> {
-        Course { lines, ..self }
+    pub fn telling(self, lines: Option<Box<dyn Lines>>) -> Merge<'a> {
+        Merge { lines, ..self }
     }
 
     /// Whether the audit may have lines of other runs in it.
-    pub fn sharing(self, shared: bool) -> Course<'a> {
-        Course { shared, ..self }
+    pub fn sharing(self, shared: bool) -> Merge<'a> {
+        Merge { shared, ..self }
     }
 
     /// Put calls to an embedder.
-    pub fn asking(self, embedder: Option<Embedder>) -> Course<'a> {
-        Course { embedder, ..self }
+    pub fn asking(self, embedder: Option<Embedder>) -> Merge<'a> {
+        Merge { embedder, ..self }
     }
 
     /// What is to be told first once the vendor has been started; of a turn that could not be, nothing is.
-    pub fn warning(self, warnings: &'a [(Warning, String)]) -> Course<'a> {
-        Course { warnings, ..self }
+    pub fn warning(self, warnings: &'a [(Warning, String)]) -> Merge<'a> {
+        Merge { warnings, ..self }
     }
 
     /// What is left when the process has ended: the decisions that were not read yet, and the calls
@@ -195,7 +195,7 @@ impl<'a> Course<'a> {
     /// # Errors
     /// Why it could not be.
     pub fn end(self, end: impl FnOnce(&Turn, Option<&mut (dyn Lines + 'static)>) -> String) -> Result<(), String> {
-        let Course { turn, outlet, mut lines, .. } = self;
+        let Merge { turn, outlet, mut lines, .. } = self;
         outlet.put(end(&turn, lines.as_deref_mut()));
         outlet.finish()
     }
@@ -213,7 +213,7 @@ impl<'a> Course<'a> {
         }
         self.calls
             .entry(id.into())
-            .or_insert_with(|| Known { call: Call { id: id.into(), ..Call::default() }, ..Known::default() })
+            .or_insert_with(|| Known { call: ToldCall { id: id.into(), ..ToldCall::default() }, ..Known::default() })
     }
 
     /// Tell that a call is asked for, once.
@@ -229,7 +229,7 @@ impl<'a> Course<'a> {
     fn asked(&mut self, asked: Asked, waits: u64) {
         let known = self.known(&asked.call_id);
         known.asked = Some(Instant::now());
-        known.call = Call {
+        known.call = ToldCall {
             id: asked.call_id.clone(),
             tool: asked.name,
             input: Some(asked.input),
@@ -394,41 +394,43 @@ impl<'a> Course<'a> {
     }
 
     /// One event of the vendor's. `line` is the record that it came from.
-    fn event(&mut self, at: Option<&str>, event: Event, line: &[u8], source: &str) {
+    fn event(&mut self, at: Option<&str>, event: TurnEvent, line: &[u8], source: &str) {
         let comes_later = |tool: &str| self.journal.is_some_and(|journal| journal.comes_later(tool));
         match &event {
-            Event::Started { session, model, facts } => {
+            TurnEvent::Started { session, model, facts } => {
                 self.tell(at, &Item::Started { session: session.as_deref(), model: model.as_deref(), facts });
             }
-            Event::Text { text, request } => self.tell(at, &Item::Text { text, request: request.as_deref() }),
-            Event::Thinking { text, request } => self.tell(at, &Item::Thinking { text, request: request.as_deref() }),
-            Event::Estimate { tokens, delta } => self.tell(at, &Item::Estimate { tokens: *tokens, delta: *delta }),
-            Event::ModelCall { request, model, figures: Some(figures) } => {
+            TurnEvent::Text { text, request } => self.tell(at, &Item::Text { text, request: request.as_deref() }),
+            TurnEvent::Thinking { text, request } => {
+                self.tell(at, &Item::Thinking { text, request: request.as_deref() })
+            }
+            TurnEvent::Estimate { tokens, delta } => self.tell(at, &Item::Estimate { tokens: *tokens, delta: *delta }),
+            TurnEvent::ModelCall { request, model, figures: Some(figures) } => {
                 self.tell(at, &Item::ModelCall { request, model: model.as_deref(), figures });
             }
-            Event::Notice { code, text } => self.tell(at, &Item::Warning { code: *code, message: text }),
-            Event::HookFailed { .. } if self.turn.is_stopping() => {}
-            Event::HookFailed { hook, why } => {
+            TurnEvent::Notice { code, text } => self.tell(at, &Item::Warning { code: *code, message: text }),
+            TurnEvent::HookFailed { .. } if self.turn.is_stopping() => {}
+            TurnEvent::HookFailed { hook, why } => {
                 let message = format!("{hook}: {why}");
                 self.tell(at, &Item::Warning { code: Warning::HookFailed, message: &message });
             }
             // Codex says it again after each model call
-            Event::RateLimit { info } if self.limits.contains(&**info) => {}
-            Event::RateLimit { info } => {
+            TurnEvent::RateLimit { info } if self.limits.contains(&**info) => {}
+            TurnEvent::RateLimit { info } => {
                 self.limits.retain(|before| before.get("window") != info.get("window"));
                 self.limits.push((**info).clone());
                 self.tell(at, &Item::RateLimit(info));
             }
-            Event::Unauthorized { text } => {
+            TurnEvent::Unauthorized { text } => {
                 let line = self.line;
                 self.tell(at, &Item::Unauthorized { detail: text, line });
             }
-            Event::Opaque { kind, subtype } if self.lines.is_some() => {
+            TurnEvent::Opaque { kind, subtype } if self.lines.is_some() => {
                 let (digest, number) = (Digest::of(line), self.line);
                 let digest = digest.as_str();
                 self.tell(at, &Item::Opaque { kind, subtype: subtype.as_deref(), digest, line: number });
             }
-            Event::Requested { call_id, tool, input, nested } => {
+            TurnEvent::Requested { call_id, tool, input, nested } => {
                 let known = self.known(call_id);
                 known.call.nested |= *nested;
                 if known.call.tool.is_empty() {
@@ -436,8 +438,8 @@ impl<'a> Course<'a> {
                 }
                 known.call.input = known.call.input.take().or_else(|| raw(input));
             }
-            Event::Result(end) => self.result(at, end, true, source),
-            Event::Output { call_id, content } => match self.calls.get_mut(call_id) {
+            TurnEvent::Result(end) => self.result(at, end, true, source),
+            TurnEvent::Output { call_id, content } => match self.calls.get_mut(call_id) {
                 // a script's: what was denied in it is over
                 None => self.denied_within(at),
                 // a command may run on, and its record come later
@@ -519,7 +521,7 @@ impl<'a> Course<'a> {
     }
 }
 
-impl Party for Course<'_> {
+impl Party for Merge<'_> {
     fn started(&mut self) {
         for (code, message) in self.warnings {
             self.tell(None, &Item::Warning { code: *code, message });
@@ -534,7 +536,7 @@ impl Party for Course<'_> {
         }
         let (at, events) = self.reader.line(line);
         for event in events {
-            if !self.begun && self.lines.is_some() && matches!(event, Event::Result(_)) {
+            if !self.begun && self.lines.is_some() && matches!(event, TurnEvent::Result(_)) {
                 // a call is over, so nobody says any more that the session has begun; the hook's word comes first
                 self.begin();
                 self.look();
@@ -544,7 +546,7 @@ impl Party for Course<'_> {
             // said
             match (&event, self.journal) {
                 _ if self.lines.is_none() => {}
-                (Event::Requested { .. } | Event::Result(_), Some(_)) => {}
+                (TurnEvent::Requested { .. } | TurnEvent::Result(_), Some(_)) => {}
                 (said, Some(_)) if is_said(said) => {
                     if !take(&mut self.said_first, said) {
                         self.unsaid.push(event.clone());
@@ -552,7 +554,7 @@ impl Party for Course<'_> {
                 }
                 _ => self.event(at.as_deref(), event.clone(), line, "stream"),
             }
-            let begins = matches!(event, Event::Started { .. });
+            let begins = matches!(event, TurnEvent::Started { .. });
             self.turn.hear(event);
             if begins {
                 self.begin();
@@ -621,7 +623,7 @@ impl Party for Course<'_> {
 }
 
 /// Whether a decision is about another call than this one, whatever its id says.
-fn another(call: &Call, judgement: &Judgement) -> bool {
+fn another(call: &ToldCall, judgement: &Judgement) -> bool {
     let tool = judgement.tool.as_ref().is_some_and(|tool| *tool != call.tool);
     let input = match (&judgement.input, &call.input) {
         (Some(one), Some(other)) => !same(one, other),
@@ -632,12 +634,12 @@ fn another(call: &Call, judgement: &Judgement) -> bool {
 }
 
 /// Whether it is what the model says or thinks.
-fn is_said(event: &Event) -> bool {
-    matches!(event, Event::Text { .. } | Event::Thinking { .. })
+fn is_said(event: &TurnEvent) -> bool {
+    matches!(event, TurnEvent::Text { .. } | TurnEvent::Thinking { .. })
 }
 
 /// Take one that is equal out, if there is one.
-fn take(from: &mut Vec<Event>, event: &Event) -> bool {
+fn take(from: &mut Vec<TurnEvent>, event: &TurnEvent) -> bool {
     let place = from.iter().position(|other| other == event);
     place.map(|place| from.remove(place)).is_some()
 }
