@@ -374,7 +374,7 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
     let source = |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let event = schema::read("event");
     // each event has its name in an attribute of its own
-    let renamed: Vec<String> = source("shared/protocol/event.rs")
+    let renamed: Vec<String> = source("shared/protocol/event/mod.rs")
         .lines()
         .filter_map(|line| Some(line.trim().strip_prefix("#[serde(rename = \"")?.strip_suffix("\")]")?.into()))
         .collect();

@@ -1,6 +1,11 @@
 //! A turn as it goes: the vendor's stream, the hooks' decisions, the vendor's journal and the embedder,
 //! joined to one row.
 
+mod audit;
+mod embedder;
+mod journal;
+mod results;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -8,13 +13,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::adapter::run::{CallEnd, Journal, Run, StreamReader, TurnEvent, Warning};
+use crate::adapter::run::{Journal, Run, StreamReader, TurnEvent, Warning};
 use crate::frame::{Operation, write_operation};
 use crate::json::{Layout, Writer};
 use crate::os::Follow;
 use crate::protocol::MAX_LINE;
 use crate::run::audit::same;
-use crate::run::embedder::{Asked, Told, again};
 use crate::run::lines::{Item, Lines, ToldCall};
 use crate::run::outcome::Unenforced;
 use crate::run::{Embedder, Judgement, Knock, Outside, Party, Queue, Stopped, Turn};
@@ -226,173 +230,6 @@ impl<'a> Merge<'a> {
         self.tell(None, &Item::Requested { call: &call, waits, seam });
     }
 
-    fn asked(&mut self, asked: Asked, waits: u64) {
-        let known = self.known(&asked.call_id);
-        known.asked = Some(Instant::now());
-        known.call = ToldCall {
-            id: asked.call_id.clone(),
-            tool: asked.name,
-            input: Some(asked.input),
-            operations: asked.operations,
-            subjects: asked.subjects,
-            nested: known.call.nested || asked.agent_id.is_some(),
-            agent: asked.agent_id,
-            cwd: asked.cwd,
-        };
-        self.request(&asked.call_id, Some(waits), "hook");
-    }
-
-    /// The session has begun, or nothing more is heard of it: hear the hooks that were ahead.
-    fn begin(&mut self) {
-        self.begun = true;
-        for (_, knock) in std::mem::take(&mut self.early) {
-            self.knocked(knock);
-        }
-    }
-
-    fn knocked(&mut self, knock: Knock) {
-        let Some(embedder) = &mut self.embedder else { return };
-        if !self.begun {
-            return self.early.push((Instant::now(), knock));
-        }
-        let told = match knock {
-            Knock::Asked { number, line, answer } => embedder.asked(number, &line, answer, Instant::now()),
-            Knock::Left { number } => embedder.left(number),
-        };
-        self.told(told);
-    }
-
-    /// Read what is new in the audit, and in the vendor's journal. Before the session is known, whose
-    /// lines they are is not, and a call would be told before the session that it belongs to.
-    fn look(&mut self) {
-        if !self.begun {
-            return;
-        }
-        let mut audit = std::mem::take(&mut self.audit);
-        let read = audit.lines(&mut |line| {
-            if let Some(mut judgement) = Judgement::read(line).filter(|judgement| self.is_own(judgement)) {
-                self.vouched(&mut judgement);
-                self.judged(&judgement);
-                self.judgements.push(judgement);
-            }
-        });
-        self.audit = audit;
-        if let Err(error) = read {
-            self.fault = Some(crate::os::words(error));
-        }
-        if let (Some(journal), true) = (self.journal, self.lines.is_some()) {
-            self.look_at_journal(journal);
-        }
-    }
-
-    /// Whether a decision is one about this turn. A vendor that never said which session this is has none of the other
-    /// sessions' lines for it.
-    fn is_own(&self, judgement: &Judgement) -> bool {
-        match (&self.turn.session, &judgement.call_id) {
-            (None, Some(id)) if self.shared => {
-                self.calls.contains_key(id) || self.turn.calls.iter().any(|call| call.id == *id)
-            }
-            (None, None) if self.shared => judgement.session_id.is_none(),
-            (session, _) => judgement.of(session.as_deref()),
-        }
-    }
-
-    /// A decision that is not the embedder's, and says that it is, leaves the turn unenforced.
-    fn vouched(&mut self, judgement: &mut Judgement) {
-        let Some(embedder) = &mut self.embedder else { return };
-        if judgement.decided_by == EMBEDDER && !judgement.denies() && !embedder.vouches(judgement) {
-            judgement.decided_by = "adapter".into();
-            self.turn.unenforced.push(Unenforced {
-                call_id: judgement.call_id.clone(),
-                tool: judgement.tool.clone().unwrap_or_default(),
-                why: "it went on by the word of somebody who is not the embedder of this run".into(),
-            });
-        }
-    }
-
-    fn look_at_journal(&mut self, journal: &'static dyn Journal) {
-        // the session's comes first, and a sub-agent's has its id in its name too
-        let agents = self.calls.values().filter_map(|known| known.call.agent.as_ref());
-        for id in self.turn.session.iter().chain(agents) {
-            if !self.journaling.iter().any(|one| one.id == *id) {
-                self.journaling.push(Journaling { id: id.clone(), file: None });
-            }
-        }
-        let now = Instant::now();
-        let missing = self.journaling.iter().any(|one| one.file.is_none());
-        if missing && self.searched.is_none_or(|before| now.duration_since(before) >= SEARCH) {
-            self.searched = Some(now);
-            for Journaling { id, file } in self.journaling.iter_mut().filter(|one| one.file.is_none()) {
-                *file = journal.file(&self.home, id).map(|file| Follow::new(file, 0));
-            }
-        }
-        let mut journaling = std::mem::take(&mut self.journaling);
-        for Journaling { id, file } in &mut journaling {
-            if let Some(follow) = file {
-                self.follow_journal(journal, follow, self.turn.session.as_ref() == Some(id));
-            }
-        }
-        self.journaling = journaling;
-    }
-
-    /// Tell what is new in a file of the journal; what the model says, only in the session's own.
-    fn follow_journal(&mut self, journal: &'static dyn Journal, follow: &mut Follow, own: bool) {
-        // one that cannot be read makes the turn unenforced, at its end
-        let _ = follow.lines(&mut |line| {
-            let (at, events) = journal.line(line);
-            for event in events {
-                match (is_said(&event), own) {
-                    (true, false) => continue,
-                    (true, true) if !take(&mut self.unsaid, &event) => self.said_first.push(event.clone()),
-                    _ => {}
-                }
-                self.event(at.as_deref(), event, &[], "rollout");
-            }
-        });
-    }
-
-    fn judged(&mut self, judgement: &Judgement) {
-        let Some(id) = &judgement.call_id else {
-            if judgement.denies() {
-                let what = judgement.tool.as_deref().or(judgement.event.as_deref()).unwrap_or("an event");
-                let message = format!("{what}: {}", judgement.reason().unwrap_or_default());
-                self.tell(judgement.at.as_deref(), &Item::Warning { code: Warning::HookRefused, message: &message });
-            }
-            return;
-        };
-        let known = self.known(id);
-        let repeated = judgement.decided_by == "adapter" && judgement.reason().is_some_and(again);
-        if known.decided || (known.asked.is_some() && repeated) {
-            return;
-        }
-        if known.asked.is_some() && another(&known.call, judgement) {
-            let (word, by) = (&judgement.decision.decision, &judgement.decided_by);
-            let message = format!("the call {id} came again with another tool or input: {word}, by the {by}");
-            self.tell(judgement.at.as_deref(), &Item::Warning { code: Warning::Mutated, message: &message });
-            return;
-        }
-        known.decided = true;
-        known.denied = judgement.denies().then(|| judgement.reason().unwrap_or_default().into());
-        let call = &mut known.call;
-        call.nested |= judgement.agent_id.is_some();
-        call.agent = judgement.agent_id.clone().or(call.agent.take());
-        if call.tool.is_empty() {
-            call.tool = judgement.tool.clone().unwrap_or_default();
-        }
-        call.input = judgement.input.clone().or(call.input.take());
-        call.operations = call.operations.take().or_else(|| operations(&judgement.operations));
-        let latency = known.asked.map_or(judgement.micros / 1000, |asked| millis(asked.elapsed()));
-        self.request(id, None, &judgement.seam);
-        let call = self.known(id).call.clone();
-        let mut judgement = judgement.clone();
-        if judgement.decision.decision == "replace" && judgement.decision.input.is_none() {
-            // an audit that others read holds no inputs
-            judgement.decision.input =
-                self.embedder.as_ref().and_then(|embedder| embedder.replaced(id)).map(ToOwned::to_owned);
-        }
-        self.tell(None, &Item::Decided { call: &call, judgement: &judgement, latency: Some(latency) });
-    }
-
     /// One event of the vendor's. `line` is the record that it came from.
     fn event(&mut self, at: Option<&str>, event: TurnEvent, line: &[u8], source: &str) {
         let comes_later = |tool: &str| self.journal.is_some_and(|journal| journal.comes_later(tool));
@@ -450,74 +287,10 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// A call that was put to the embedder, and whose hook was gone before a decision could go out: what
-    /// does not stand in the audit did not, so the call is one that was denied.
-    fn never_decided(&mut self, id: &str) {
-        let known = self.known(id);
-        if known.asked.is_some() && !known.decided && !known.over {
-            self.judged(&Judgement::denial(id, CUT_SHORT, "adapter", "hook"));
-        }
-    }
-
-    /// The result of a call of which the vendor's record has nothing but what the model was told.
-    fn given(&mut self, at: Option<&str>, id: &str, content: String) {
-        let end = CallEnd { call_id: id.into(), ran: true, content, ..CallEnd::default() };
-        self.result(at, &end, false, "rollout");
-    }
-
-    /// The results of calls that were denied, and of which the vendor's record has nothing under their
-    /// ids: those inside a script of Codex's, and those that a stop cut short.
-    fn denied_within(&mut self, at: Option<&str>) {
-        let left = |(id, known): (&String, &Known)| {
-            let content = known.denied.clone().filter(|_| !known.over)?;
-            Some(CallEnd { call_id: id.clone(), failed: true, content, ..CallEnd::default() })
-        };
-        let left: Vec<CallEnd> = self.order.iter().filter_map(|id| left(self.calls.get_key_value(id)?)).collect();
-        for end in left {
-            self.result(at, &end, true, "hook");
-        }
-    }
-
-    /// Tell a result, once; `says` is whether the vendor says if it failed.
-    fn result(&mut self, at: Option<&str>, end: &CallEnd, says: bool, source: &str) {
-        let CallEnd { call_id: id, failed, withheld, content, exit_code, record, .. } = end;
-        if *failed {
-            self.never_decided(id);
-        }
-        let known = self.known(id);
-        if std::mem::replace(&mut known.over, true) {
-            return;
-        }
-        if known.call.tool.is_empty() {
-            let kind = record.as_ref().and_then(|record| record.get("type")).and_then(Value::as_str);
-            known.call.tool = kind.unwrap_or("a tool").into();
-        }
-        if *withheld && !known.decided {
-            self.judged(&Judgement::withheld(id));
-        }
-        self.request(id, None, "none");
-        let call = self.known(id).call.clone();
-        let (failed, record, exit_code) = (says.then_some(*failed), record.as_deref(), *exit_code);
-        self.tell(at, &Item::Result { call: &call, failed, content, exit_code, record, source });
-    }
-
     /// Whether a call is under way. A vendor's own record of one may begin when it runs; it may wait for its decision before.
     fn under_way(&self) -> bool {
         self.calls.values().any(|known| known.requested && !known.over)
             || self.embedder.as_ref().is_some_and(Embedder::waits)
-    }
-
-    fn told(&mut self, told: Vec<Told>) {
-        for told in told {
-            match told {
-                Told::Requested(asked, waits) => self.asked(*asked, waits),
-                Told::Answered { id, outcome } => {
-                    let outcome = outcome.as_ref().copied().map_err(|(code, why)| (*code, why.as_str()));
-                    self.tell(None, &Item::Answered { id: &id, outcome });
-                }
-                Told::Warning { code, message } => self.tell(None, &Item::Warning { code, message: &message }),
-            }
-        }
     }
 }
 
