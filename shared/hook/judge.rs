@@ -9,7 +9,8 @@ use super::resolve::finish;
 use crate::adapter::{self, Environment, Event, Hook, Payload, RawAsks, Verdict, Wire};
 use crate::decide::{self, Action, Asks, Decision, Occasion, REASON_LIMIT, clipped};
 use crate::frame::shown;
-use crate::os::{self, Record, Stdin};
+use crate::os::{self, Stdin};
+use crate::protocol::AuditLine;
 use crate::seal::{self, VerifiedFrame};
 
 /// What a judgement goes by besides the setup and the payload.
@@ -34,7 +35,7 @@ pub struct Judged {
     /// What is to be said.
     pub verdict: Verdict,
     /// The audit line, but for its time.
-    pub record: Record,
+    pub record: AuditLine,
     /// Whether this is a decision, which an audit has to hold.
     pub counts: bool,
 }
@@ -48,7 +49,8 @@ impl Judged {
 
 /// Judge one payload. Reads the frame and looks at paths; changes nothing.
 pub fn judge(vendor: &dyn Hook, setup: &Setup, input: &Stdin, around: &Surroundings<'_>) -> Judged {
-    let mut record = Record { vendor: vendor.facts().word, decided_by: "adapter", seam: "hook", ..Record::default() };
+    let mut record =
+        AuditLine { vendor: vendor.facts().word, decided_by: "adapter", seam: "hook", ..AuditLine::default() };
     let frame = frame_in_force(vendor, setup);
     if let Ok(Some(frame)) = &frame {
         record.frame_digest = Some(frame.digest().to_string());
@@ -174,7 +176,7 @@ pub(super) struct Case<'a> {
 }
 
 /// Decide the call that waits.
-fn call(vendor: &dyn Hook, case: &Case<'_>, event: Event, record: &mut Record) -> Decision {
+fn call(vendor: &dyn Hook, case: &Case<'_>, event: Event, record: &mut AuditLine) -> Decision {
     let Case { setup, frame, payload, tool, around } = *case;
     let raw = vendor.asks(payload, tool);
     if let RawAsks::Needs(needs) = &raw {
@@ -213,7 +215,7 @@ mod tests {
                 format!(r#"{{"hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{{"command":"true"}}}}"#);
             let payload = Payload::read(payload.as_bytes()).unwrap();
             let around = Surroundings { environment: &|_| None, folder: None, embedder: None, deadline };
-            let mut record = Record::default();
+            let mut record = AuditLine::default();
             let setup = &Setup::default();
             let case = Case { setup, frame: &frame, payload: &payload, tool, around: &around };
             (call(&Claude, &case, event, &mut record), record.decided_by)

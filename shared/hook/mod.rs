@@ -113,8 +113,8 @@ fn work(vendor: &dyn Hook, start: Instant, arguments: Vec<OsString>) -> Exit {
     let mut judged = judge(vendor, &setup, &input, &around);
     if let (Some(file), true) = (&setup.audit, judged.counts) {
         judged.record.micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        judged.record.stamp();
-        if let Err(why) = os::append(file, &judged.record) {
+        judged.record.at = os::now();
+        if let Err(why) = os::append(file, &judged.record.line()) {
             let file = clipped(&shown(&file.to_string_lossy()), 300);
             judged.verdict =
                 Verdict::Deny(stopped(vendor, &format!("the audit line could not be written to {file}: {why}")));

@@ -19,7 +19,7 @@ pub(crate) mod signals;
 mod wires;
 
 pub use atomic::{Written, write_beside};
-pub use audit::{Decided, Record, append, open_audit};
+pub use audit::{append, now, open_audit};
 pub use descendants::{adopt, end_all, shut};
 pub use exit::{End, Exit, Stop, VERSION, complain, tame};
 pub use file::{open_regular, read_bounded, words};

@@ -1,10 +1,12 @@
-//! The line protocols: `metaharness.event/1` out, `metaharness.command/1` in. One JSON object a
-//! line, each with its own tag.
+//! The line protocols: `metaharness.event/1` out, `metaharness.command/1` in, and the audit. One JSON object a line; those
+//! of the first two with their own tag.
 
+mod audit;
 mod command;
 pub mod event;
 mod requested;
 
+pub use audit::{AuditDecision, AuditLine, Decided, GATE, Judgement, same};
 pub use command::{Asking, Carried, Command, DECIDE, Malformed, OtherCommand, Word, commands};
 pub use requested::Requested;
 

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::audit::same;
 use super::control::{Code, unsupported};
 use super::{Judgement, Stopped};
 use crate::adapter::Hook;
 use crate::adapter::run::Warning;
 use crate::json::{Layout, Writer};
+use crate::protocol::same;
 use crate::protocol::{Asking, COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Word, one_line};
 use crate::seal;
 

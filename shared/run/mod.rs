@@ -5,7 +5,6 @@
 //! add up to. The exit code is decided from the vendor's own terminal record and the audit, never
 //! passed on from the child.
 
-mod audit;
 mod capabilities;
 mod control;
 mod drive;
@@ -18,7 +17,7 @@ mod outcome;
 mod output;
 mod queue;
 
-pub use audit::{Decided, Judgement};
+pub use crate::protocol::Judgement;
 pub use capabilities::{Capabilities, Holds};
 pub use control::{ASK, Code, controls, unsupported};
 pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};

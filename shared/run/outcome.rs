@@ -1,9 +1,9 @@
 //! What a turn came to: the events, the audit and the end of the process, added up.
 
-use super::audit::GATE;
 use super::embedder::again;
 use super::{Ending, Judgement, Promise, Stopped};
 use crate::adapter::run::{CallEnd, Figures, Journaled, TurnEvent, Witness};
+use crate::protocol::GATE;
 
 /// A call of the turn.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -18,7 +18,7 @@ use crate::frame::{Operation, write_operation};
 use crate::json::{Layout, Writer};
 use crate::os::Follow;
 use crate::protocol::MAX_LINE;
-use crate::run::audit::same;
+use crate::protocol::same;
 use crate::run::lines::{Item, Lines, ToldCall};
 use crate::run::outcome::Unenforced;
 use crate::run::{Embedder, Judgement, Knock, Outside, Party, Queue, Stopped, Turn};
