@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{HOOKS, Hook};
 use crate::decide::admits;
-use crate::frame::{Doubt, Operation, doubts, shown};
+use crate::frame::{Lint, Operation, lints, shown};
 use crate::scope;
 use crate::seal::VerifiedFrame;
 
@@ -22,10 +22,10 @@ pub fn advice(frame: &VerifiedFrame) -> Vec<String> {
 }
 
 /// What `mh-frame-seal` does not mint.
-pub fn surely_meant_otherwise(frame: &VerifiedFrame) -> Vec<Doubt> {
-    let mut all = doubts(frame.frame());
+pub fn surely_meant_otherwise(frame: &VerifiedFrame) -> Vec<Lint> {
+    let mut all = lints(frame.frame());
     all.extend(ambiguous(frame));
-    all.extend(scope::covered(&frame.frame().scope).into_iter().map(|(rule, by)| Doubt::Covered { rule, by }));
+    all.extend(scope::covered(&frame.frame().scope).into_iter().map(|(rule, by)| Lint::Covered { rule, by }));
     all
 }
 
@@ -61,14 +61,14 @@ fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
 
 /// Pairs of an mcp server and a tool that a vendor renders as another pair, by the vendor that keeps the fewest
 /// characters of a name first.
-fn ambiguous(frame: &VerifiedFrame) -> Vec<Doubt> {
+fn ambiguous(frame: &VerifiedFrame) -> Vec<Lint> {
     let pairs = frame.frame().operations.iter().filter_map(|operation| match operation {
         Operation::McpCall { server, tool } => Some((server, tool)),
         _ => None,
     });
     let mut renderings: Vec<_> = HOOKS.iter().map(|vendor| &vendor.facts().mcp).collect();
     renderings.sort_by_key(|rendering| rendering.kept.len());
-    let mut found: BTreeMap<(&String, &String), Doubt> = BTreeMap::new();
+    let mut found: BTreeMap<(&String, &String), Lint> = BTreeMap::new();
     for rendering in renderings {
         let rendered = |server, tool| rendering.join(&rendering.of(server), &rendering.of(tool));
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -78,8 +78,8 @@ fn ambiguous(frame: &VerifiedFrame) -> Vec<Doubt> {
         for (server, tool) in pairs.clone() {
             let rendered = rendered(server, tool);
             if rendering.splits(&rendered).count() != 1 || seen.get(&rendered).is_some_and(|count| *count > 1) {
-                let doubt = Doubt::AmbiguousMcp { server: server.clone(), tool: tool.clone(), rendered };
-                found.entry((server, tool)).or_insert(doubt);
+                let lint = Lint::AmbiguousMcp { server: server.clone(), tool: tool.clone(), rendered };
+                found.entry((server, tool)).or_insert(lint);
             }
         }
     }

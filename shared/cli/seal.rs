@@ -115,10 +115,10 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
 
 /// A frame that is newly sealed must not hold what everybody reads and nobody means; all of it is told.
 fn minted(name: &str, sealed: VerifiedFrame, doubtful: bool) -> Result<VerifiedFrame, Stop> {
-    let doubts = surely_meant_otherwise(&sealed);
-    match doubts.split_last() {
+    let lints = surely_meant_otherwise(&sealed);
+    match lints.split_last() {
         Some((last, others)) if !doubtful => {
-            others.iter().for_each(|doubt| complain(PROGRAM, &format!("{name}: not sealed: {doubt}")));
+            others.iter().for_each(|lint| complain(PROGRAM, &format!("{name}: not sealed: {lint}")));
             Err(Stop::refused(format!("{name}: not sealed: {last}")))
         }
         _ => Ok(sealed),

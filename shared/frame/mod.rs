@@ -3,14 +3,14 @@
 //! A [`Frame`] is a value of the right shape and nothing more; whether a document's seal
 //! describes it is the business of [`crate::seal`].
 
-mod doubt;
+mod lint;
 pub mod mcp;
 mod operation;
 mod read;
 mod text;
 mod write;
 
-pub use doubt::{Doubt, doubts};
+pub use lint::{Lint, lints};
 pub use operation::{BARE_OPERATIONS, Operation};
 pub use read::{Document, Misshapen, Tag, read};
 pub use text::{Text, shown, text};

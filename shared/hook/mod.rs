@@ -91,7 +91,7 @@ exit codes: 0 answered, or nothing to say; 2 the call must not run
 }
 
 /// Answer, and should anything panic on the way, block: an escaped panic is exit 101, which both
-/// vendors take for leave.
+/// vendors take for permission.
 fn answer_or_block(vendor: &dyn Hook, start: Instant, answer: impl FnOnce() -> Exit) -> Exit {
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
         let reason =

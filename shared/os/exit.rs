@@ -6,7 +6,7 @@ use super::output::tell;
 use crate::seal::Refusal;
 
 /// The end of a process that must never end in any other way: 0, or 2 for "this must not run".
-/// Both vendors take 1, 101 and every signal for leave to go on.
+/// Both vendors take 1, 101 and every signal for permission to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// 0

@@ -43,7 +43,7 @@ impl Wire {
 }
 
 /// Give the answer. What cannot be given ends in a block: an answer that is lost is, to a vendor,
-/// leave to go on.
+/// permission to go on.
 pub fn deliver(wire: &Wire, deadline: Instant) -> Exit {
     let stderr = rustix::stdio::stderr();
     let stdout = match wire.stdout.is_empty() {

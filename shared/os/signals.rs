@@ -28,7 +28,7 @@ const CAUGHT: [i32; 18] = [
 ];
 
 /// Hold back every signal that can be held back, from here to the end of the process. Both vendors take a hook that a
-/// signal ended for leave to go on. What a limit on file sizes sends is then an error of the write.
+/// signal ended for permission to go on. What a limit on file sizes sends is then an error of the write.
 ///
 /// A deadline ends the process in any case, and SIGKILL and a fault of its own still do.
 pub fn hold() {

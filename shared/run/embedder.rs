@@ -79,7 +79,7 @@ struct WaitingCall {
     /// The input that it was given instead.
     replaced: Option<Box<RawValue>>,
     /// What the embedder said, where that lets it run, until it is told what came of it.
-    leave: Option<&'static str>,
+    granted: Option<&'static str>,
 }
 
 /// A call that waits.
@@ -120,7 +120,9 @@ impl Embedder {
     /// has a word of its own.
     pub fn vouches(&mut self, judgement: &Judgement) -> bool {
         let call = judgement.call_id.as_ref().and_then(|id| self.calls.get_mut(id));
-        let Some((call, said)) = call.and_then(|call| call.leave.take().map(|said| (call, said))) else { return false };
+        let Some((call, said)) = call.and_then(|call| call.granted.take().map(|said| (call, said))) else {
+            return false;
+        };
         match (said, judgement.decision.decision.as_str()) {
             ("replace", "replace") => match (&judgement.decision.input, &call.replaced) {
                 (Some(went), Some(given)) => same(went, given),
@@ -167,7 +169,7 @@ impl Embedder {
             input: asked.input.get().into(),
             waits: None,
             replaced: None,
-            leave: None,
+            granted: None,
         };
         let told = match self.silent {
             Some(why) => {
@@ -306,7 +308,7 @@ impl Embedder {
         if let Word::Replace(input) = word {
             call.replaced = RawValue::from_string(input.into()).ok();
         }
-        call.leave = match word {
+        call.granted = match word {
             Word::Allow => Some("allow"),
             Word::Abstain => Some("abstain"),
             Word::Replace(_) => Some("replace"),

@@ -211,7 +211,7 @@ pub struct Turn {
     last_notice: Option<String>,
     denials: Vec<(String, String, serde_json::Value)>,
     terminal: Option<Terminal>,
-    /// Whether the vendor was in the mode in which a hook's leave is not enough, and its own rules decide after that
+    /// Whether the vendor was in the mode in which a hook's permission is not enough, and its own rules decide after that
     /// (Claude Code 2.1.332: what changes nothing then runs by the mode's word).
     planned: bool,
     /// How many hooks the vendor says have answered before a call.

@@ -8,7 +8,7 @@ use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use metaharness::adapter::advice;
 use metaharness::frame::{
-    BARE_OPERATIONS, Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow, doubts,
+    BARE_OPERATIONS, Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow, lints,
 };
 use metaharness::seal::{Minted, mint, seal, verify};
 use metaharness_fuzz::frame::canonical;
@@ -154,7 +154,7 @@ fn round(from: &mut Unstructured<'_>, again: &mut Unstructured<'_>) -> Result<()
     for limit in [0, 200, 1_000] {
         assert!(sealed.text().within(limit, str::len).len() <= limit);
     }
-    for words in advice(&verified).into_iter().chain(doubts(&frame).iter().map(ToString::to_string)) {
+    for words in advice(&verified).into_iter().chain(lints(&frame).iter().map(ToString::to_string)) {
         assert!(!words.trim().is_empty() && !words.contains('\n'), "{words:?}");
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::{Frame, Operation, shown};
 /// Something that every reader takes and that is no doubt meant otherwise. `mh-frame-seal`
 /// refuses to mint it, `mh-frame-verify` warns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doubt {
+pub enum Lint {
     /// Attempts are counted from 1.
     AttemptZero,
     /// A name that says nothing, in this member.
@@ -58,26 +58,26 @@ pub enum Doubt {
     },
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for Lint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Doubt::AttemptZero => f.write_str("`step.attempt` is 0; attempts are counted from 1"),
-            Doubt::Blank(member) => write!(f, "`{member}` is blank"),
-            Doubt::OtherWorkflow { step, workflow } => {
+            Lint::AttemptZero => f.write_str("`step.attempt` is 0; attempts are counted from 1"),
+            Lint::Blank(member) => write!(f, "`{member}` is blank"),
+            Lint::OtherWorkflow { step, workflow } => {
                 write!(f, "`step.workflow` is {step:?}, but `workflow.id` is {workflow:?}")
             }
-            Doubt::OtherState { step, node } => write!(f, "`step.state` is {step:?}, but `node.id` is {node:?}"),
-            Doubt::IdleGlob { glob, why } => write!(f, "the glob {glob:?} of the path scope matches no path: {why}"),
-            Doubt::NotAdmitted { rule, operation } => {
+            Lint::OtherState { step, node } => write!(f, "`step.state` is {step:?}, but `node.id` is {node:?}"),
+            Lint::IdleGlob { glob, why } => write!(f, "the glob {glob:?} of the path scope matches no path: {why}"),
+            Lint::NotAdmitted { rule, operation } => {
                 let operation = shown(&operation.to_string());
                 write!(f, "rule {rule} of the path scope has {operation}, which the frame does not admit anywhere")
             }
-            Doubt::Covered { rule, by } => write!(
+            Lint::Covered { rule, by } => write!(
                 f,
                 "rule {rule} of the path scope never decides, since rule {by} before it matches all that it matches; put it \
                  before that one"
             ),
-            Doubt::AmbiguousMcp { server, tool, rendered } => write!(
+            Lint::AmbiguousMcp { server, tool, rendered } => write!(
                 f,
                 "mcp.call {server:?}/{tool:?} reaches a vendor's hook as `{rendered}`, which another pair of server \
                  and tool can read as well; rename the server or the tool"
@@ -87,10 +87,10 @@ impl fmt::Display for Doubt {
 }
 
 /// Everything doubtful in this frame by itself; what is doubtful about it for a vendor, the vendors' room says.
-pub fn doubts(frame: &Frame) -> Vec<Doubt> {
+pub fn lints(frame: &Frame) -> Vec<Lint> {
     let mut found = Vec::new();
     if frame.step.attempt == 0 {
-        found.push(Doubt::AttemptZero);
+        found.push(Lint::AttemptZero);
     }
     let named = [
         ("workflow.id", &frame.workflow.id),
@@ -98,18 +98,18 @@ pub fn doubts(frame: &Frame) -> Vec<Doubt> {
         ("node.id", &frame.node.id),
     ];
     // what an unset variable of a script comes to
-    found.extend(named.iter().filter(|(_, text)| text.trim().is_empty()).map(|(member, _)| Doubt::Blank(member)));
+    found.extend(named.iter().filter(|(_, text)| text.trim().is_empty()).map(|(member, _)| Lint::Blank(member)));
     if frame.step.workflow != frame.workflow.id {
-        found.push(Doubt::OtherWorkflow { step: frame.step.workflow.clone(), workflow: frame.workflow.id.clone() });
+        found.push(Lint::OtherWorkflow { step: frame.step.workflow.clone(), workflow: frame.workflow.id.clone() });
     }
     if frame.step.state != frame.node.id {
-        found.push(Doubt::OtherState { step: frame.step.state.clone(), node: frame.node.id.clone() });
+        found.push(Lint::OtherState { step: frame.step.state.clone(), node: frame.node.id.clone() });
     }
     let globs = frame.scope.iter().flat_map(|rule| &rule.subjects);
-    found.extend(globs.filter_map(|glob| idle(glob).map(|why| Doubt::IdleGlob { glob: glob.clone(), why })));
+    found.extend(globs.filter_map(|glob| idle(glob).map(|why| Lint::IdleGlob { glob: glob.clone(), why })));
     for (at, rule) in frame.scope.iter().enumerate() {
         let missing = rule.operations.iter().find(|operation| !frame.operations.contains(operation));
-        found.extend(missing.map(|operation| Doubt::NotAdmitted { rule: at + 1, operation: operation.clone() }));
+        found.extend(missing.map(|operation| Lint::NotAdmitted { rule: at + 1, operation: operation.clone() }));
     }
     found
 }
@@ -141,9 +141,9 @@ mod tests {
     use super::*;
     use crate::frame::ScopeRule;
 
-    /// A name of the frame cannot make a second line of a doubt, whichever doubt names it.
+    /// A name of the frame cannot make a second line of a lint, whichever lint names it.
     #[test]
-    fn a_doubt_is_one_line_whatever_the_frame_is_named() {
+    fn a_lint_is_one_line_whatever_the_frame_is_named() {
         let odd = |name: &str| format!("{name}\n\r\u{b}\u{85}\u{2028}\u{1b}[2J");
         let tool = |server: &str| Operation::McpCall { server: odd(server), tool: odd("t__t") };
         let mut frame = Frame::default();
@@ -152,12 +152,12 @@ mod tests {
         let subjects = vec![format!("file:{}/", odd("a"))];
         frame.scope = vec![ScopeRule { subjects, operations: [tool("not admitted")].into() }];
 
-        let found = doubts(&frame);
+        let found = lints(&frame);
         let kinds = found.iter().map(std::mem::discriminant).collect::<std::collections::HashSet<_>>();
         assert_eq!(kinds.len(), 6, "{found:?}");
-        let ambiguous = Doubt::AmbiguousMcp { server: odd("s"), tool: odd("t"), rendered: "mcp__s__t".into() };
-        for doubt in found.iter().chain([&ambiguous]).map(ToString::to_string) {
-            assert!(!doubt.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')), "{doubt:?}");
+        let ambiguous = Lint::AmbiguousMcp { server: odd("s"), tool: odd("t"), rendered: "mcp__s__t".into() };
+        for lint in found.iter().chain([&ambiguous]).map(ToString::to_string) {
+            assert!(!lint.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')), "{lint:?}");
         }
     }
 }
