@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{HOOKS, Hook};
+use super::{PREVIEWS, Preview};
 use crate::decide::admits;
 use crate::frame::{Lint, Operation, lints, shown};
 use crate::scope;
@@ -12,10 +12,10 @@ use crate::seal::VerifiedFrame;
 pub fn advice(frame: &VerifiedFrame) -> Vec<String> {
     let mut all: Vec<String> = surely_meant_otherwise(frame).iter().map(ToString::to_string).collect();
     scope(frame, &mut all);
-    for vendor in HOOKS {
+    for vendor in PREVIEWS {
         all.extend(vendor.advice(frame));
     }
-    for vendor in HOOKS {
+    for vendor in PREVIEWS {
         all.extend(too_long(*vendor, frame));
     }
     all
@@ -35,7 +35,7 @@ fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
         return;
     }
     let globs = || rules.iter().flat_map(|rule| &rule.subjects);
-    if !globs().any(|glob| glob == "file:**") {
+    if !globs().any(|glob| matches!(glob.as_str(), "file:**" | "file:/**")) {
         all.push("the path scope has no rule for `file:**`: of a path that no rule matches it says nothing".into());
     }
     if admits(frame, &Operation::Shell) {
@@ -66,7 +66,7 @@ fn ambiguous(frame: &VerifiedFrame) -> Vec<Lint> {
         Operation::McpCall { server, tool } => Some((server, tool)),
         _ => None,
     });
-    let mut renderings: Vec<_> = HOOKS.iter().map(|vendor| &vendor.facts().mcp).collect();
+    let mut renderings: Vec<_> = PREVIEWS.iter().map(|vendor| &vendor.facts().mcp).collect();
     renderings.sort_by_key(|rendering| rendering.kept.len());
     let mut found: BTreeMap<(&String, &String), Lint> = BTreeMap::new();
     for rendering in renderings {
@@ -93,7 +93,7 @@ pub fn without_shell(frame: &VerifiedFrame, operations: &[Operation]) -> Option<
     (!names.is_empty() && !admits(frame, &Operation::Shell)).then(|| names.join(", "))
 }
 
-fn too_long(vendor: &dyn Hook, frame: &VerifiedFrame) -> Option<String> {
+fn too_long(vendor: &dyn Preview, frame: &VerifiedFrame) -> Option<String> {
     let (text, facts) = (frame.text(), vendor.facts());
     if vendor.measure(&text.whole()) <= facts.text_limit {
         return None;

@@ -113,6 +113,12 @@ pub trait Hook: Sync + fmt::Debug {
         self.refuses_replace(event, &new, tool).map_or(Ok(new), Err)
     }
 
+    /// The answer on the vendor's wire.
+    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire;
+}
+
+/// One vendor, for somebody who asks what would be before a frame is in force. Apart from [`Hook`], since no hook needs it.
+pub trait Preview: Hook {
     /// The input of a call of this tool as the vendor would give it to a hook, for somebody who asks what would be
     /// said. `about` is what the call is about in one word: a file, a command, an address; `folder` is the project's.
     /// `None`: it is about a file, and none is named.
@@ -122,19 +128,16 @@ pub trait Hook: Sync + fmt::Debug {
     fn advice(&self, _frame: &VerifiedFrame) -> Vec<String> {
         Vec::new()
     }
-
-    /// The answer on the vendor's wire.
-    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire;
 }
 
 /// A vendor, whole.
-pub trait Adapter: Run {}
+pub trait Adapter: Preview + Run {}
 
 /// The lists of all vendors, from one line each.
 macro_rules! adapters {
     ($($folder:ident::$name:ident),+ $(,)?) => {
-        /// All of them, as a hook knows them.
-        pub static HOOKS: &[&dyn Hook] = &[$(&$folder::$name),+];
+        /// All of them, for whoever reads a frame.
+        pub static PREVIEWS: &[&dyn Preview] = &[$(&$folder::$name),+];
 
         /// All of them, whole.
         pub static ALL: &[&dyn Adapter] = &[$(&$folder::$name),+];
@@ -152,9 +155,9 @@ pub fn named(word: &str) -> Option<&'static dyn Adapter> {
     ALL.iter().copied().find(|vendor| vendor.facts().word == word)
 }
 
-/// The same, as a hook knows it.
-pub fn hook_named(word: &str) -> Option<&'static dyn Hook> {
-    HOOKS.iter().copied().find(|vendor| vendor.facts().word == word)
+/// The same, for whoever reads a frame.
+pub fn preview_named(word: &str) -> Option<&'static dyn Preview> {
+    PREVIEWS.iter().copied().find(|vendor| vendor.facts().word == word)
 }
 
 /// The words of those for which this holds, for a sentence: `claude or codex`.

@@ -9,8 +9,10 @@ use super::{Environment, Facts, NEIGHBOURS};
 
 /// A vendor, as the hooks of all vendors know it.
 pub struct Neighbour {
-    /// What is fixed of it.
-    pub facts: &'static Facts,
+    /// The word for it, and the name of its program: `claude`. No more of its facts: each hook would carry the tables of all.
+    pub word: &'static str,
+    /// The program, by the name its users know: `Claude Code`.
+    pub product: &'static str,
     /// Whether a payload has all of the keys that only this vendor's have, and none that only another's have.
     pub owns: fn(Keys) -> bool,
     /// The places that it is governed by and started from.
@@ -27,8 +29,8 @@ pub fn stranger(own: &Facts, payload: &Payload<'_>) -> Option<&'static str> {
         _ if camel_tool => Some("Copilot"),
         "BeforeTool" | "AfterTool" | "BeforeToolSelection" | "BeforeModel" | "BeforeAgent" => Some("Gemini CLI"),
         _ => {
-            let others = NEIGHBOURS.iter().filter(|other| other.facts.word != own.word);
-            others.filter(|other| (other.owns)(payload.keys)).map(|other| other.facts.product).next()
+            let others = NEIGHBOURS.iter().filter(|other| other.word != own.word);
+            others.filter(|other| (other.owns)(payload.keys)).map(|other| other.product).next()
         }
     }
 }

@@ -147,7 +147,7 @@ fn starting(environment: Environment<'_>) -> Vec<Protected> {
         environment("PATH").iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute()).collect();
     path.extend(["/bin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from));
     let what = "a program that starts the hook, or that is started with it";
-    let vendors = NEIGHBOURS.iter().map(|vendor| std::slice::from_ref(&vendor.facts.word));
+    let vendors = NEIGHBOURS.iter().map(|vendor| std::slice::from_ref(&vendor.word));
     let programs = [STARTED].into_iter().chain(vendors);
     all.extend(
         programs.map(|names| Protected::guard(Place::Among { names, folders: path.clone(), below: false }, what)),

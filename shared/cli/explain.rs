@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::adapter::{Hook, Payload, Verdict, Wire, hook_named, words};
+use crate::adapter::{Payload, Preview, Verdict, Wire, preview_named, words};
 use crate::decide::Policy;
 use crate::frame::shown;
 use crate::hook::{Judged, Setup, Surroundings, judge};
@@ -129,12 +129,12 @@ pub(super) fn said(terms: &Premises<'_>, vendor: &str, call: &Question) -> Resul
 }
 
 /// The vendor of this word.
-pub(super) fn known(vendor: &str) -> Result<&'static dyn Hook, Stop> {
-    hook_named(vendor).ok_or_else(|| Stop::usage(format!("--explain takes {}, not {vendor:?}", words(|_| true))))
+pub(super) fn known(vendor: &str) -> Result<&'static dyn Preview, Stop> {
+    preview_named(vendor).ok_or_else(|| Stop::usage(format!("--explain takes {}, not {vendor:?}", words(|_| true))))
 }
 
 /// The payload that the vendor would give for a call.
-fn payload(vendor: &dyn Hook, call: &Question, project: &Path) -> Result<Vec<u8>, Stop> {
+fn payload(vendor: &dyn Preview, call: &Question, project: &Path) -> Result<Vec<u8>, Stop> {
     let members = vendor.sample(&call.tool, &call.about, project).ok_or_else(|| {
         Stop::usage(format!("{} is about a file: say which, as in --call {} src/a.rs", call.tool, call.tool))
     })?;
@@ -150,7 +150,12 @@ fn payload(vendor: &dyn Hook, call: &Question, project: &Path) -> Result<Vec<u8>
     serde_json::to_vec(&payload).map_err(|error| Stop::failed(error.to_string()))
 }
 
-fn answer(vendor: &dyn Hook, terms: &Premises<'_>, bytes: Vec<u8>, project: Option<PathBuf>) -> Result<Answered, Stop> {
+fn answer(
+    vendor: &dyn Preview,
+    terms: &Premises<'_>,
+    bytes: Vec<u8>,
+    project: Option<PathBuf>,
+) -> Result<Answered, Stop> {
     let file = terms.frame;
     let frame = std::path::absolute(file).map_err(|error| Stop::failed(format!("{}: {error}", file.display())))?;
     let setup = Setup {

@@ -127,12 +127,12 @@ fn work(vendor: &dyn Hook, start: Instant, arguments: Vec<OsString>) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::HOOKS;
+    use crate::adapter::PREVIEWS;
 
     #[test]
     fn a_panic_blocks_and_is_no_other_exit_code() {
         // fails with 101 if the profile ever aborts instead of unwinding
-        for vendor in HOOKS {
+        for vendor in PREVIEWS {
             assert_eq!(answer_or_block(*vendor, Instant::now(), || panic!("injected")), Exit::Blocked);
         }
     }

@@ -208,6 +208,7 @@ fn what_a_frames_author_should_hear_is_said_on_stderr_and_changes_no_code() {
                 "the path scope does not bind the shell, which is admitted: a command has no path",
             ],
         ),
+        (&["--admit", "file.edit", "--scope", "src/**", "file.edit", "--scope", "/**", "none"], &[]),
         (
             &["--admit", "file.edit", "--scope", "proc:x", "none", "--scope", "**", "none"],
             &["the glob `proc:x` of the path scope matches no path: it does not begin with `file:`"],
@@ -292,6 +293,8 @@ fn a_call_in_words_is_judged_as_the_hook_judges_it() {
         (&["claude", "--call", "Edit", "docs/a.md", "--policy", "deny-only"], "deny", "Edit needs file.edit on "),
         (&["claude", "--call", "Grep"], "deny", "Grep needs search on ., which path rule 2 (file:**) does not admit"),
         (&["claude", "--call", "Grep", " src"], "deny", "Grep is about  src, and it cannot be told which file"),
+        (&["claude", "--call", "Read", "~/x"], "deny", "Read is about ~/x, and "),
+        (&["claude", "--call", "Edit", " src/a.rs"], "deny", "Edit is about  src/a.rs, and "),
         (&["claude", "--call", "Bash"], "deny", "Bash needs shell, which is not admitted"),
         (&["claude", "--call", "Bash", "ls -l"], "deny", "Bash needs shell, which is not admitted"),
         (

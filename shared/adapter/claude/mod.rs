@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use super::places::folder;
 use super::without_shell;
 use super::{
-    Adapter, Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Protected, RawAsks, RawNeed, Sample,
-    Verdict, Wire,
+    Adapter, Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, RawNeed,
+    Sample, Verdict, Wire, is_blank,
 };
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
@@ -122,9 +122,19 @@ impl Hook for Claude {
         Some(format!("has a `{member}` in the replaced input that is not an absolute path"))
     }
 
-    /// A file's path arrives absolute, with `..` taken out; that of a search arrives as it was written.
+    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {
+        hook::answer::answer(event, name, verdict)
+    }
+}
+
+impl Preview for Claude {
+    /// A file's path arrives absolute, with `..` taken out; that of a search arrives as it was written. What a path that
+    /// begins with `~` or a blank would become is for the vendor to say: it is judged as it is written, which is a denial.
     fn sample(&self, tool: &str, about: &str, folder: &Path) -> Option<Sample> {
-        let file = || fold(&folder.join(about)).to_string_lossy().into_owned();
+        let file = || match about.starts_with(|c| c == '~' || is_blank(c)) {
+            true => about.to_string(),
+            false => fold(&folder.join(about)).to_string_lossy().into_owned(),
+        };
         let on_file = matches!(tool, "Write" | "Read" | "Edit" | "MultiEdit" | "NotebookEdit");
         if on_file && about.is_empty() {
             return None;
@@ -156,10 +166,6 @@ impl Hook for Claude {
         });
         said.into_iter().collect()
     }
-
-    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {
-        hook::answer::answer(event, name, verdict)
-    }
 }
 
 /// What Claude Code takes its guard, its servers and what it runs by itself from. Of an agent, a
@@ -182,7 +188,8 @@ const STARTED: &[&[&str]] = &[
 /// What every hook knows of it. A payload has both keys that only Claude Code's have, and none that only Codex's have: one
 /// of them alone is a field that a release has added.
 pub const NEIGHBOUR: Neighbour = Neighbour {
-    facts: &Claude::FACTS,
+    word: Claude::FACTS.word,
+    product: Claude::FACTS.product,
     owns: |keys| keys.prompt_id && keys.effort && !keys.turn_id && !keys.model,
     places,
     // 2.1.332, measured: by `isolation` of a call, of an agent's file and of a workflow

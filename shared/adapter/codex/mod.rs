@@ -15,8 +15,8 @@ use std::path::Path;
 use super::places::folder;
 use super::without_shell;
 use super::{
-    Adapter, Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Protected, RawAsks, Sample, Verdict,
-    Wire,
+    Adapter, Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, Sample,
+    Verdict, Wire,
 };
 use crate::frame::{Operation, mcp, shown};
 use crate::seal::VerifiedFrame;
@@ -122,6 +122,12 @@ impl Hook for Codex {
         }
     }
 
+    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {
+        hook::answer::answer(event, name, verdict)
+    }
+}
+
+impl Preview for Codex {
     /// A patch updates the file, unless what it does is said by the header itself: `Add File: a.rs`.
     fn sample(&self, tool: &str, about: &str, _: &Path) -> Option<Sample> {
         if about.is_empty() && matches!(tool, "apply_patch" | "view_image") {
@@ -144,10 +150,6 @@ impl Hook for Codex {
 
     fn advice(&self, frame: &VerifiedFrame) -> Vec<String> {
         also_admitted(frame).into_iter().chain(codex_lacks(frame)).collect()
-    }
-
-    fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {
-        hook::answer::answer(event, name, verdict)
     }
 }
 
@@ -173,7 +175,8 @@ const STARTED: &[&[&str]] = &[
 
 /// What every hook knows of it; its keys as Claude Code's, the other way round.
 pub const NEIGHBOUR: Neighbour = Neighbour {
-    facts: &Codex::FACTS,
+    word: Codex::FACTS.word,
+    product: Codex::FACTS.product,
     owns: |keys| keys.turn_id && keys.model && !keys.prompt_id && !keys.effort,
     places,
     copies: None,
