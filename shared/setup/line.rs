@@ -8,7 +8,7 @@ use crate::adapter::{Hook, Registration};
 use crate::decide::Policy;
 use crate::os;
 use crate::os::permissions;
-use crate::os::release::{Installed, Release, installed, said};
+use crate::os::release::{Installed, Release, asking_release, installed, said};
 use crate::os::{Stop, VERSION, complain};
 use crate::seal::{self, VerifiedFrame};
 
@@ -60,10 +60,8 @@ pub fn program(vendor: &dyn Hook) -> Result<PathBuf, Stop> {
 
 /// Whether a hook program and this one are of one release; why not, and what to do.
 pub fn of_this_release(vendor: &dyn Hook, program: &Path) -> Result<(), String> {
-    let mut command = std::process::Command::new(program);
-    command.arg("--version");
     let shown = program.display();
-    let text = said(command).map_err(|why| format!("{shown}: asked for its release: {why}"))?;
+    let text = said(asking_release(program)).map_err(|why| format!("{shown}: asked for its release: {why}"))?;
     match text.strip_prefix(vendor.facts().program).map(str::trim) {
         Some(VERSION) => Ok(()),
         Some(other) if Release::find(other).is_some() => Err(format!(

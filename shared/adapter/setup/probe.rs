@@ -48,7 +48,7 @@ pub fn fire(command: Command, payload: &[u8], stream: Stream) -> Result<Shot, St
         Stream::Sockets => sockets(command, payload)?,
         Stream::Pipes => pipes(command, payload)?,
     };
-    let status = ended(&mut child, PATIENCE)?;
+    let status = ended(&mut child, PATIENCE).map_err(|why| why.to_string())?;
     let took = start.elapsed();
     // both vendors go on where a child of the hook still holds the other end
     let said = |from: Receiver<String>| from.recv_timeout(LEFT_OPEN).unwrap_or_default();
@@ -69,7 +69,7 @@ fn sockets(mut command: Command, payload: &[u8]) -> Result<Started, String> {
 
 fn pipes(mut command: Command, payload: &[u8]) -> Result<Started, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = started(command)?;
+    let mut child = started(command).map_err(|why| why.to_string())?;
     let heard = (listen(child.stdout.take()), listen(child.stderr.take()));
     if let Some(mut to) = child.stdin.take() {
         let _ = to.write_all(payload);

@@ -38,7 +38,7 @@ pub fn vendors_faults(program: &Path, folder: &Path) -> Result<Vec<Fault>, Strin
     for name in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
         command.env(name, "1");
     }
-    Ok(faults(&said(command)?))
+    Ok(faults(&said(command).map_err(|why| why.to_string())?))
 }
 
 /// What stands under `Invalid settings`, a fault a line: `- FILE › KEY: WHAT` (release 2.1.332).
