@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Order, PROGRAM};
-use crate::adapter::setup::terms::Terms;
+use crate::adapter::setup::terms::EntryTerms;
 use crate::adapter::{Hook, Registration};
 use crate::decide::Policy;
 use crate::os;
@@ -15,7 +15,7 @@ use crate::seal::{self, VerifiedFrame};
 /// The hook's line, and the frame that it names.
 pub struct Line {
     pub(crate) registration: Registration,
-    pub(crate) terms: Terms,
+    pub(crate) terms: EntryTerms,
     pub(crate) frame: VerifiedFrame,
 }
 
@@ -36,7 +36,7 @@ pub fn line(vendor: &dyn Hook, order: &Order) -> Result<Line, Stop> {
         );
         return Err(Stop::failed(why));
     }
-    let terms = Terms {
+    let terms = EntryTerms {
         frame: shown,
         pin: (!order.no_pin).then(|| frame.digest().clone()),
         policy: order.policy.unwrap_or(Policy::DenyOnly),

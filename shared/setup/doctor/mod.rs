@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::adapter::claude::setup::doctor as claude;
 use crate::adapter::codex::setup::doctor as codex;
 use crate::adapter::setup::report::{DENIED, Report, State};
-use crate::adapter::setup::terms::Terms;
+use crate::adapter::setup::terms::EntryTerms;
 use crate::adapter::{Environment, Hook, Registration};
 use crate::hook::Setup;
 use crate::os;
@@ -93,7 +93,7 @@ pub fn line_in_order(
     vendor: &dyn Hook,
     report: &mut Report,
     line: &Registration,
-    terms: &Terms,
+    terms: &EntryTerms,
     (oldest, depth): (&str, Depth),
     environment: Environment<'_>,
 ) {
@@ -148,7 +148,7 @@ fn program(vendor: &dyn Hook, report: &mut Report, line: &Registration) {
 }
 
 /// An entry of ours besides the one that was looked at first: both judge every call.
-pub fn beside(vendor: &dyn Hook, report: &mut Report, file: &Path, line: &Registration, terms: &Terms) {
+pub fn beside(vendor: &dyn Hook, report: &mut Report, file: &Path, line: &Registration, terms: &EntryTerms) {
     let file = file.display();
     let more = match looked_at(terms) {
         Ok(frame) => format!("its frame is {frame}"),
@@ -179,7 +179,7 @@ pub fn own_program(vendor: &dyn Hook, line: &Registration) -> bool {
     own.is_some_and(|own| own == named || (real(&own).is_some() && real(&own) == real(named)))
 }
 
-fn frame(report: &mut Report, terms: &Terms) {
+fn frame(report: &mut Report, terms: &EntryTerms) {
     match looked_at(terms) {
         Ok(frame) => report.frame = Some(frame),
         Err(why) => {
@@ -191,7 +191,7 @@ fn frame(report: &mut Report, terms: &Terms) {
 }
 
 /// The frame that these terms name, in words, or why it is refused.
-fn looked_at(terms: &Terms) -> Result<String, String> {
+fn looked_at(terms: &EntryTerms) -> Result<String, String> {
     let frame = os::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES)
         .and_then(|bytes| seal::verify(&bytes, terms.pin.as_ref()))
         .map_err(|refusal| {

@@ -13,7 +13,7 @@ use crate::adapter::claude::setup::{
 use crate::adapter::claude::{Claude, FAILS_CLOSED_FROM, Form, SHELL_END};
 use crate::adapter::setup::probe::Stream;
 use crate::adapter::setup::report::{Loss, Other, Report, Seen, State};
-use crate::adapter::setup::terms::{Terms, names};
+use crate::adapter::setup::terms::{EntryTerms, names};
 use crate::adapter::setup::tree::Node;
 use crate::os::git;
 use crate::os::obeyed::obeyed;
@@ -31,7 +31,7 @@ const UNSEEN: [&str; 2] = [
 struct Entry {
     at: usize,
     line: Registration,
-    terms: Terms,
+    terms: EntryTerms,
     form: Form,
 }
 
@@ -152,7 +152,7 @@ fn entries(layers: &[Layer], report: &mut Report) -> Vec<Entry> {
 }
 
 /// The one line of all our events, `None` where nothing of ours is there at all.
-fn complete(root: &Node) -> Result<Option<(Registration, Terms, Form)>, Vec<String>> {
+fn complete(root: &Node) -> Result<Option<(Registration, EntryTerms, Form)>, Vec<String>> {
     let all = found(root);
     if all.iter().all(|(_, found)| *found == Found::Nothing) {
         return Ok(None);

@@ -15,7 +15,7 @@ pub use splice::{blank, only_entries_differ, taken_out, with_entries};
 
 use crate::adapter::Registration;
 use crate::adapter::claude::{Claude, EVENTS, Form, SHELL_END, group};
-use crate::adapter::setup::terms::{Terms, names, unquoted};
+use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
 use crate::adapter::setup::tree::{self, Node};
 
 /// Whether this hook entry runs our hook program, however it is spelled.
@@ -40,7 +40,7 @@ pub enum Found {
     /// Nothing of ours.
     Nothing,
     /// What `mh-setup` writes for these terms.
-    Exact(Registration, Terms, Form),
+    Exact(Registration, EntryTerms, Form),
     /// It runs our program and is not what `mh-setup` writes; why.
     Altered(String),
 }
@@ -75,7 +75,8 @@ fn reading(found: &Node) -> Found {
         }
         None => (Form::Shell, command.strip_suffix(SHELL_END).and_then(unquoted)),
     };
-    let Some((program, terms)) = words.and_then(|words| Some((words.first()?.clone(), Terms::of(words.get(1..)?)?)))
+    let Some((program, terms)) =
+        words.and_then(|words| Some((words.first()?.clone(), EntryTerms::of(words.get(1..)?)?)))
     else {
         return Found::Altered("its command line is not one that mh-setup writes".into());
     };

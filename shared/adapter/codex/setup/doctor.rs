@@ -13,7 +13,7 @@ use crate::adapter::codex::setup::{
 use crate::adapter::codex::{Codex, PROJECTS_GATED_FROM, TRUSTS_FROM, command, parts};
 use crate::adapter::setup::probe::{Kind, Stream, zsh_start_up};
 use crate::adapter::setup::report::{Other, Report, Seen, State};
-use crate::adapter::setup::terms::{Terms, names};
+use crate::adapter::setup::terms::{EntryTerms, names};
 use crate::adapter::setup::tree::Node;
 use crate::os;
 use crate::os::Stop;
@@ -39,7 +39,7 @@ struct Entry {
 #[derive(Clone, PartialEq, Eq)]
 struct Whole {
     line: Registration,
-    terms: Terms,
+    terms: EntryTerms,
     /// The command as it stands there.
     command: String,
     /// What is better about the one that is written now.
@@ -116,7 +116,7 @@ fn own(name: &str) -> Option<std::ffi::OsString> {
 }
 
 /// What Codex itself does without under a frame like this.
-fn lacks(terms: &Terms) -> Option<String> {
+fn lacks(terms: &EntryTerms) -> Option<String> {
     let bytes = os::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES).ok()?;
     codex_lacks(&seal::verify(&bytes, terms.pin.as_ref()).ok()?)
 }

@@ -17,7 +17,7 @@ pub use splice::{only_entries_differ, taken_out, with_entries};
 
 use crate::adapter::Registration;
 use crate::adapter::codex::{Codex, EVENTS, command, group, parts, trust_key, trusted_hash};
-use crate::adapter::setup::terms::{Terms, names, unquoted};
+use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
 use crate::adapter::setup::tree::{Member, Node};
 
 /// Whether this hook entry runs our hook program, however it is spelled.
@@ -44,7 +44,7 @@ pub enum Found {
     /// Nothing of ours.
     Nothing,
     /// What `mh-setup` writes for these terms, as this group of its event.
-    Exact(Registration, Terms, usize),
+    Exact(Registration, EntryTerms, usize),
     /// What an older `mh-setup` wrote, or one on a machine whose `timeout` lay elsewhere.
     Older(Older),
     /// It runs our program and is not what `mh-setup` writes; why.
@@ -57,7 +57,7 @@ pub struct Older {
     /// The hook's line.
     pub line: Registration,
     /// What the hook is told by it.
-    pub terms: Terms,
+    pub terms: EntryTerms,
     /// Which group of its event it is.
     pub at: usize,
     /// The command as it stands there.
@@ -90,7 +90,7 @@ fn reading(event: &str, found: &Node, at: usize) -> Found {
     let read = said.and_then(|said| {
         let parts = parts(said)?;
         let words = unquoted(parts.words)?;
-        let terms = Terms::of(words.get(1..)?)?;
+        let terms = EntryTerms::of(words.get(1..)?)?;
         let line = terms.registration(words.first()?);
         (line.shell_words() == parts.words).then_some((said, parts, line, terms))
     });
