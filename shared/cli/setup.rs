@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use super::{about, conclude, text};
-use crate::adapter::{claude, codex};
+use crate::adapter::setup::SETUPS;
 use crate::decide::Policy;
 use crate::os::{End, Stop};
-use crate::setup::{Order, PROGRAM, doctor};
+use crate::setup::{PROGRAM, Request, doctor, install};
 
 const HELP: &str = "\
 usage: mh-setup claude --project DIR|--user --frame FILE [FLAG...]
@@ -57,44 +57,51 @@ pub fn setup(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
-    let mut order = Order::default();
+    let mut request = Request::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         if let Some(text) = about(&argument, PROGRAM, HELP) {
             return Ok((text, End::Good));
         }
         match argument {
-            lexopt::Arg::Long("print") => order.print = true,
-            lexopt::Arg::Long("shell") => order.shell = true,
-            lexopt::Arg::Long("managed") => order.managed = true,
-            lexopt::Arg::Long("remove") => order.remove = true,
-            lexopt::Arg::Long("user") => order.user = true,
-            lexopt::Arg::Long("json") => order.json = true,
-            lexopt::Arg::Long("no-pin") => order.no_pin = true,
-            lexopt::Arg::Long("require-frame") => order.require_frame = true,
-            lexopt::Arg::Long("project") => order.project = Some(parser.value()?.into()),
-            lexopt::Arg::Long("settings") => order.settings = Some(parser.value()?.into()),
-            lexopt::Arg::Long("frame") => order.frame = Some(parser.value()?.into()),
-            lexopt::Arg::Long("audit") => order.audit = Some(parser.value()?.into()),
+            lexopt::Arg::Long("print") => request.print = true,
+            lexopt::Arg::Long("shell") => request.shell = true,
+            lexopt::Arg::Long("managed") => request.managed = true,
+            lexopt::Arg::Long("remove") => request.remove = true,
+            lexopt::Arg::Long("user") => request.user = true,
+            lexopt::Arg::Long("json") => request.json = true,
+            lexopt::Arg::Long("no-pin") => request.no_pin = true,
+            lexopt::Arg::Long("require-frame") => request.require_frame = true,
+            lexopt::Arg::Long("project") => request.project = Some(parser.value()?.into()),
+            lexopt::Arg::Long("settings") => request.settings = Some(parser.value()?.into()),
+            lexopt::Arg::Long("frame") => request.frame = Some(parser.value()?.into()),
+            lexopt::Arg::Long("audit") => request.audit = Some(parser.value()?.into()),
             lexopt::Arg::Long("policy") => {
                 let word = text(parser.value()?, "--policy")?;
                 let policy = Policy::from_word(&word);
-                order.policy = Some(policy.ok_or_else(|| Stop::usage("--policy takes frame or deny-only"))?);
+                request.policy = Some(policy.ok_or_else(|| Stop::usage("--policy takes frame or deny-only"))?);
             }
-            lexopt::Arg::Value(word) if order.words.len() < 2 => order.words.push(text(word, "the vendor")?),
+            lexopt::Arg::Value(word) if request.words.len() < 2 => request.words.push(text(word, "the vendor")?),
             other => return Err(other.unexpected().into()),
         }
     }
-    let words: Vec<&str> = order.words.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["doctor", ..] => order.fits_doctor()?,
-        ["claude" | "codex"] => order.fits()?,
-        _ => return Err(Stop::usage("say for which vendor: claude or codex; or doctor")),
-    }
-    match words.as_slice() {
-        ["claude"] => claude::setup::install::work(&order),
-        ["codex"] => codex::setup::install::work(&order),
-        ["doctor"] | ["doctor", "claude" | "codex"] => doctor::work(&order),
-        _ => Err(Stop::usage("doctor takes claude, codex, or neither for both")),
+    let vendor = |word: &str| SETUPS.into_iter().find(|vendor| vendor.facts().word == word);
+    let words = || SETUPS.map(|vendor| vendor.facts().word);
+    let nobody = || Stop::usage(format!("say for which vendor: {}; or doctor", words().join(" or ")));
+    let said: Vec<&str> = request.words.iter().map(String::as_str).collect();
+    match said.as_slice() {
+        ["doctor", about @ ..] => {
+            request.fits_doctor()?;
+            match about.iter().all(|word| vendor(word).is_some()) {
+                true => doctor::work(&request),
+                false => Err(Stop::usage(format!("doctor takes {}, or neither for both", words().join(", ")))),
+            }
+        }
+        said => {
+            let [word] = said else { return Err(nobody()) };
+            let vendor = vendor(word).ok_or_else(nobody)?;
+            request.fits()?;
+            install::work(vendor, &request)
+        }
     }
 }

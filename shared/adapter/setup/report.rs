@@ -1,4 +1,4 @@
-//! What was found, for people and for programs.
+//! Findings, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ pub const DENIED: &str = "every call is denied";
 /// How it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum Liveness {
     /// Fired, and it denied what it must and nothing else.
     Live,
     /// It is registered, and calls run past it, or none runs at all.
@@ -54,7 +54,7 @@ pub enum State {
 
 /// A file that was looked at.
 #[derive(Debug, Clone, Serialize)]
-pub struct Seen {
+pub struct SeenFile {
     /// What it is to the vendor.
     pub layer: &'static str,
     /// Where it is.
@@ -63,13 +63,13 @@ pub struct Seen {
     pub status: String,
     /// Under how many events our entry stands.
     pub entries: usize,
-    /// Other people's hooks on the same events.
-    pub others: Vec<Other>,
+    /// OtherHook people's hooks on the same events.
+    pub others: Vec<OtherHook>,
 }
 
 /// Somebody else's hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Other {
+pub struct OtherHook {
     /// The event.
     pub event: &'static str,
     /// What it runs.
@@ -78,7 +78,7 @@ pub struct Other {
 
 /// What became of firing the line.
 #[derive(Debug, Clone, Serialize)]
-pub struct Fired {
+pub struct Probed {
     /// The tool whose call was denied.
     pub denied: String,
     /// The tool whose call was not.
@@ -97,7 +97,7 @@ pub struct Report {
     /// `claude` or `codex`.
     pub vendor: &'static str,
     /// How it stands.
-    pub state: State,
+    pub state: Liveness,
     /// Why it is not live: what has to be put right, all of it.
     pub why: Vec<String>,
     /// Each way that takes the guard away, by file, key and remedy.
@@ -109,9 +109,9 @@ pub struct Report {
     /// The frame: its digest and whether the line is pinned to it.
     pub frame: Option<String>,
     /// What became of firing the line.
-    pub fired: Option<Fired>,
+    pub fired: Option<Probed>,
     /// The files that the vendor reads.
-    pub layers: Vec<Seen>,
+    pub layers: Vec<SeenFile>,
     /// What is worth knowing and takes nothing away by itself.
     pub notes: Vec<String>,
     /// What cannot be seen from here.
@@ -124,7 +124,7 @@ impl Report {
         Report {
             v: 1,
             vendor,
-            state: State::Absent,
+            state: Liveness::Absent,
             why: Vec::new(),
             losses: Vec::new(),
             release: String::new(),
@@ -152,10 +152,10 @@ impl Report {
     pub fn text(&self) -> String {
         let mut out = String::new();
         let headline = match self.state {
-            State::Live => "live",
-            State::NotLive => "registered but not live",
-            State::Altered => "registered, altered: not fired",
-            State::Absent => "absent",
+            Liveness::Live => "live",
+            Liveness::NotLive => "registered but not live",
+            Liveness::Altered => "registered, altered: not fired",
+            Liveness::Absent => "absent",
         };
         let _ = writeln!(out, "{}: {headline}", self.vendor);
         let mut row = |name: &str, value: &str| {

@@ -6,7 +6,7 @@ mod stream;
 use std::path::Path;
 
 use super::Claude;
-use super::setup::{Role, machine};
+use super::setup::{Rank, machine};
 use crate::adapter::run::{
     Ambient, Launch, LaunchOrder, Passed, Rows, Run, Stream, VARIABLES, Variables, VendorOptions, flag, harmless_layer,
     valued,
@@ -75,8 +75,8 @@ impl Run for Claude {
 
     fn shadows(&self, etc: &Path) -> Result<(), String> {
         machine(etc).iter().try_for_each(|layer| {
-            let losses = layer.losses(Role::Flag);
-            harmless_layer(&layer.file, layer.broken.as_deref(), &losses, layer.root.as_ref(), hooks_shut_out)
+            let losses = layer.losses(Rank::Flag);
+            harmless_layer(&layer.path, layer.broken.as_deref(), &losses, layer.root.as_ref(), hooks_shut_out)
         })
     }
 

@@ -1,18 +1,17 @@
-//! What in a settings file takes the guard away. Measured on the release in the vendor's table:
+//! Faults and words of a settings file that take the guard away. Measured on the release in the vendor's table:
 //! the file is passed over as a whole, or an event of it, and nobody is told.
 
-use super::{Role, is_ours};
+use super::{Rank, is_ours};
 use crate::adapter::claude::EVENTS;
 use crate::adapter::setup::report::{DENIED, Loss};
 use crate::adapter::setup::tree::{self, Node, Value};
-use crate::json::Kind;
+use crate::json::{Fault, Kind};
 
 /// The kinds of hook that the vendor knows.
 const TYPES: [&str; 5] = ["command", "prompt", "agent", "http", "mcp_tool"];
 
-/// The first thing for which the vendor would not load this file, or the entries in it, and where
-/// it stands.
-pub fn unreadable(text: &str) -> Option<(usize, String)> {
+/// The first thing for which the vendor would not load this file, or the entries in it.
+pub fn unreadable(text: &str) -> Option<Fault> {
     let root = match object(text) {
         Ok(root) => root,
         Err(fault) => return Some(fault),
@@ -25,32 +24,32 @@ pub fn unreadable(text: &str) -> Option<(usize, String)> {
 
 /// The first thing for which the vendor does not start where these are its managed settings. A key of the wrong kind is
 /// passed over alone there, and the file is not (measured).
-pub fn stops(text: &str) -> Option<(usize, String)> {
+pub fn stops(text: &str) -> Option<Fault> {
     match object(text) {
         Ok(root) => hooks(&root),
         Err(fault) => Some(fault),
     }
 }
 
-fn object(text: &str) -> Result<Node, (usize, String)> {
-    let root = tree::json(text).map_err(|fault| (fault.at(), fault.what().to_string()))?;
+fn object(text: &str) -> Result<Node, Fault> {
+    let root = tree::json(text)?;
     if !matches!(root.value, Value::Object(_)) {
-        return Err((root.span.start, format!("settings are an object, and this is {}", root.noun())));
+        return Err(Fault::new(root.span.start, format!("settings are an object, and this is {}", root.noun())));
     }
     // a second `hooks` takes the place of the first
     for (object, name) in [(Some(&root), ""), (root.get("hooks"), "hooks.")] {
         if let Some(twice) = object.and_then(Node::twice).filter(|twice| !name.is_empty() || twice.key == "hooks") {
             let what = format!("`{name}{}` stands twice, and the second takes the place of the first", twice.key);
-            return Err((twice.at, what));
+            return Err(Fault::new(twice.at, what));
         }
     }
     Ok(root)
 }
 
-fn hooks(root: &Node) -> Option<(usize, String)> {
+fn hooks(root: &Node) -> Option<Fault> {
     let hooks = root.get("hooks")?;
     if !matches!(hooks.value, Value::Object(_)) {
-        return Some((hooks.span.start, format!("`hooks` is {}, not an object", hooks.noun())));
+        return Some(Fault::new(hooks.span.start, format!("`hooks` is {}, not an object", hooks.noun())));
     }
     EVENTS.into_iter().find_map(|event| in_event(event, hooks.get(event)?))
 }
@@ -193,7 +192,7 @@ const KINDS: [(Kind, &[&str]); 5] = [
     ),
 ];
 
-fn wrong_kind(root: &Node, kind: Kind, key: &str) -> Option<(usize, String)> {
+fn wrong_kind(root: &Node, kind: Kind, key: &str) -> Option<Fault> {
     let is = |node: &Node| match node.value {
         Value::Null => Kind::Null,
         Value::Bool(_) => Kind::Bool,
@@ -204,12 +203,12 @@ fn wrong_kind(root: &Node, kind: Kind, key: &str) -> Option<(usize, String)> {
     };
     let path: Vec<&str> = key.split('.').collect();
     let node = root.find(&path).filter(|node| is(node) != kind)?;
-    Some((node.span.start, format!("`{key}` is {}, not {}", node.noun(), kind.noun())))
+    Some(Fault::new(node.span.start, format!("`{key}` is {}, not {}", node.noun(), kind.noun())))
 }
 
 /// One bad entry takes its whole event along.
-fn in_event(event: &str, groups: &Node) -> Option<(usize, String)> {
-    let wrong = |node: &Node, what: &str| Some((node.span.start, format!("under `hooks.{event}`, {what}")));
+fn in_event(event: &str, groups: &Node) -> Option<Fault> {
+    let wrong = |node: &Node, what: &str| Some(Fault::new(node.span.start, format!("under `hooks.{event}`, {what}")));
     if !matches!(groups.value, Value::Array(_)) {
         return wrong(groups, &format!("there is {}, not an array of groups", groups.noun()));
     }
@@ -249,27 +248,27 @@ fn in_event(event: &str, groups: &Node) -> Option<(usize, String)> {
     None
 }
 
-/// What a settings file that loads takes from a guard that stands in the layer of another role.
+/// The losses by a settings file that loads, of a guard that stands in a file of another rank.
 ///
 /// Of managed settings nothing but their own `disableAllHooks`, or a program that answers in the place of the file, was
 /// seen to take a hook away: the other files' variables do not even reach it.
-pub fn losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
+pub fn losses(rank: Rank, root: &Node, guard: Rank) -> Vec<Loss> {
     let mut all = Vec::new();
     let mut loss = |key: &str, what: &str, remedy: &str| all.push(Loss::new(key, what, remedy));
-    if guard == Role::Managed && role != Role::Managed {
+    if guard == Rank::Managed && rank != Rank::Managed {
         return all;
     }
     if root.get("disableAllHooks").and_then(Node::bool) == Some(true) {
         loss("disableAllHooks", "switches every hook off, in whatever file it stands", "take it out");
     }
-    if role == Role::Managed {
+    if rank == Rank::Managed {
         for key in ["policyHelper", "policyHelpers"] {
             if root.get(key).is_some_and(|node| !node.members().is_empty()) {
                 let what = "puts what a program answers in the place of this file, and that is not known here";
                 loss(key, what, "take it out, or ask whoever runs this machine whether its answer leaves hooks on");
             }
         }
-        if guard != Role::Managed {
+        if guard != Rank::Managed {
             let remedy = "add the entries there: mh-setup claude --managed";
             if root.get("allowManagedHooksOnly").is_some_and(holds_but_for_false) {
                 loss("allowManagedHooksOnly", "drops every hook that does not stand in managed settings", remedy);
@@ -281,7 +280,7 @@ pub fn losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
         }
     }
     // the project's own files have no say in this one
-    let modes = matches!(role, Role::User | Role::Flag | Role::Managed) && guard != Role::Managed;
+    let modes = matches!(rank, Rank::User | Rank::Flag | Rank::Managed) && guard != Rank::Managed;
     for member in root.get("env").map(Node::members).unwrap_or_default() {
         let key = format!("env.{}", member.key);
         match member.key.as_str() {
@@ -301,9 +300,9 @@ pub fn losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
     all
 }
 
-/// What a settings file takes from a guard that a shell starts, besides.
-pub fn shell_losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
-    if guard == Role::Managed && role != Role::Managed {
+/// The losses by a settings file of a guard that a shell starts, besides.
+pub fn shell_losses(rank: Rank, root: &Node, guard: Rank) -> Vec<Loss> {
+    if guard == Rank::Managed && rank != Rank::Managed {
         return Vec::new();
     }
     let members = root.get("env").map(Node::members).unwrap_or_default();
@@ -312,7 +311,7 @@ pub fn shell_losses(role: Role, root: &Node, guard: Role) -> Vec<Loss> {
         .collect()
 }
 
-/// What to do about a variable that answers for the shell form.
+/// The remedy for a variable that answers for the shell form.
 pub const SHELL_REMEDY: &str = "take it out, or say mh-setup claude: the form that it writes needs no shell";
 
 /// How a variable of this name answers for a line that a shell runs, if it does.

@@ -1,22 +1,114 @@
 //! A settings file of Claude Code: which entries in it are ours, and how they get in and out.
 
 mod asked;
-pub mod doctor;
 pub mod entry;
+mod examined;
 mod fault;
-pub mod install;
 mod layers;
 mod splice;
 
-pub use asked::{Fault, vendors_faults};
 pub use fault::{SHELL_REMEDY, losses, misspelled, on, shell_losses, shell_obeys, stops, unreadable};
-pub use layers::{Layer, Layers, Role, machine, text_of, user_folder};
+pub use layers::{Rank, SettingsFile, SettingsFiles, machine, user_folder};
 pub use splice::{blank, only_entries_differ, taken_out, with_entries};
 
+use std::path::{Path, PathBuf};
+
 use crate::adapter::Registration;
-use crate::adapter::claude::{Claude, EVENTS, Form, SHELL_END, group};
+use crate::adapter::claude::{Claude, EVENTS, EntryForm, FAILS_CLOSED_FROM, SHELL_END, group, managed, settings};
+use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
 use crate::adapter::setup::tree::{self, Node};
+use crate::adapter::setup::{EntryPlace, Examined, Objection, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::os::release::{Installed, installed};
+
+impl Setup for Claude {
+    fn oldest(&self) -> (&'static str, &'static str) {
+        (FAILS_CLOSED_FROM, "older ones let a call run when its hook fails")
+    }
+
+    fn unseen(&self) -> &'static [&'static str] {
+        &[
+            "how claude is started: --bare, --safe-mode, --restricted, and --setting-sources without the file of the entry, switch it off",
+            "where claude is started: the project's entry is read in this very folder alone, not below it",
+        ]
+    }
+
+    fn takes(&self, _: &EntryPlace, _: bool) -> Result<(), Unplaced> {
+        Ok(())
+    }
+
+    fn file(&self, place: &EntryPlace) -> Result<PathBuf, Unplaced> {
+        match place {
+            EntryPlace::Untold => Err(Unplaced::Unfit("say where: --project DIR or --user".into())),
+            EntryPlace::Project(project) => {
+                // as the vendor names the folder that it is started in
+                let real = std::fs::canonicalize(project).ok().filter(|project| project.is_dir());
+                let real = real.ok_or_else(|| Unplaced::Missing(format!("{}: no such folder", project.display())))?;
+                Ok(real.join(".claude/settings.json"))
+            }
+            EntryPlace::User => {
+                let folder = user_folder(&|name| std::env::var_os(name));
+                let folder =
+                    folder.ok_or_else(|| Unplaced::Missing("neither CLAUDE_CONFIG_DIR nor HOME is set".into()))?;
+                Ok(absolute(&folder).map_err(Unplaced::Missing)?.join("settings.json"))
+            }
+        }
+    }
+
+    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String> {
+        Ok(match form {
+            PrintedForm::Written => settings(line, EntryForm::Exec),
+            PrintedForm::Shell => settings(line, EntryForm::Shell),
+            PrintedForm::Managed => managed(line),
+        })
+    }
+
+    fn managed_file(&self) -> &'static str {
+        "/etc/claude-code/managed-settings.json"
+    }
+
+    fn entries(&self) -> &'static str {
+        "entries"
+    }
+
+    fn put_in(&self, text: Option<&str>, line: &Registration, _: &Path) -> Result<String, Unspliced> {
+        // what the vendor would not load either: it would say nothing, and every call would run
+        match text.filter(|text| !blank(text)).and_then(unreadable) {
+            Some(fault) => Err(fault.into()),
+            None => Ok(with_entries(text, line)),
+        }
+    }
+
+    fn take_out(&self, text: &str, _: &Path) -> Result<Option<String>, Unspliced> {
+        if !blank(text) {
+            tree::json(text)?;
+        }
+        Ok(taken_out(text))
+    }
+
+    fn only_entries_differ(&self, old: Option<&str>, new: &str, _: &Path) -> bool {
+        only_entries_differ(old, new)
+    }
+
+    fn altered(&self, text: &str) -> Vec<&'static str> {
+        let found = tree::json(text).map(|root| found(&root)).unwrap_or_default();
+        found
+            .into_iter()
+            .filter(|(_, found)| matches!(found, SettingsEntry::Altered(_)))
+            .map(|(event, _)| event)
+            .collect()
+    }
+
+    fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, String>)> {
+        let Installed::At(program, _) = installed(Claude::FACTS.word) else { return None };
+        let answer = asked::asked(&program, folder);
+        Some((program, answer))
+    }
+
+    fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, String> {
+        Ok(Box::new(examined::ReadSettings::read(etc, project, flag)?))
+    }
+}
 
 /// Whether this hook entry runs our hook program, however it is spelled.
 fn is_ours(entry: &Node) -> bool {
@@ -34,28 +126,28 @@ fn wholly_ours(group: &Node) -> bool {
     !entries(group).is_empty() && entries(group).iter().all(is_ours)
 }
 
-/// What stands under one event.
+/// Our entry under one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum SettingsEntry {
     /// Nothing of ours.
     Nothing,
-    /// What `mh-setup` writes for these terms.
-    Exact(Registration, EntryTerms, Form),
-    /// It runs our program and is not what `mh-setup` writes; why.
+    /// As `mh-setup` writes it for these terms.
+    Exact(Registration, EntryTerms, EntryForm),
+    /// It runs our program and is not what `mh-setup` writes, for this reason.
     Altered(String),
 }
 
 /// What each of our events holds.
-pub fn found(settings: &Node) -> Vec<(&'static str, Found)> {
+pub fn found(settings: &Node) -> Vec<(&'static str, SettingsEntry)> {
     EVENTS.into_iter().map(|event| (event, at_event(settings, event))).collect()
 }
 
-fn at_event(settings: &Node, event: &str) -> Found {
+fn at_event(settings: &Node, event: &str) -> SettingsEntry {
     let groups = settings.find(&["hooks", event]).map(Node::items).unwrap_or_default();
-    let mut best = Found::Nothing;
+    let mut best = SettingsEntry::Nothing;
     for each in groups.iter().filter(|group| entries(group).iter().any(is_ours)) {
         match reading(each) {
-            exact @ Found::Exact(..) => return exact,
+            exact @ SettingsEntry::Exact(..) => return exact,
             other => best = other,
         }
     }
@@ -63,28 +155,28 @@ fn at_event(settings: &Node, event: &str) -> Found {
 }
 
 /// What a group that holds our hook comes to.
-fn reading(found: &Node) -> Found {
-    let Some(entry) = entries(found).iter().find(|entry| is_ours(entry)) else { return Found::Nothing };
+fn reading(found: &Node) -> SettingsEntry {
+    let Some(entry) = entries(found).iter().find(|entry| is_ours(entry)) else { return SettingsEntry::Nothing };
     let Some(command) = entry.get("command").and_then(Node::text) else {
-        return Found::Altered("its `command` is not a string".into());
+        return SettingsEntry::Altered("its `command` is not a string".into());
     };
     let (form, words) = match entry.get("args") {
         Some(args) => {
             let words = std::iter::once(Some(command)).chain(args.items().iter().map(Node::text));
-            (Form::Exec, words.map(|word| word.map(String::from)).collect::<Option<Vec<_>>>())
+            (EntryForm::Exec, words.map(|word| word.map(String::from)).collect::<Option<Vec<_>>>())
         }
-        None => (Form::Shell, command.strip_suffix(SHELL_END).and_then(unquoted)),
+        None => (EntryForm::Shell, command.strip_suffix(SHELL_END).and_then(unquoted)),
     };
     let Some((program, terms)) =
         words.and_then(|words| Some((words.first()?.clone(), EntryTerms::of(words.get(1..)?)?)))
     else {
-        return Found::Altered("its command line is not one that mh-setup writes".into());
+        return SettingsEntry::Altered("its command line is not one that mh-setup writes".into());
     };
     let line = terms.registration(&program);
     let written = tree::json(&group(&line, form, None));
     match written.is_ok_and(|written| written.same(found)) {
-        true => Found::Exact(line, terms, form),
-        false => Found::Altered(difference(found, entry)),
+        true => SettingsEntry::Exact(line, terms, form),
+        false => SettingsEntry::Altered(difference(found, entry)),
     }
 }
 

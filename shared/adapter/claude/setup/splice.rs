@@ -8,18 +8,18 @@ use std::ops::Range;
 
 use super::{entries, is_ours, unreadable, wholly_ours};
 use crate::adapter::Registration;
-use crate::adapter::claude::{EVENTS, Form, group};
+use crate::adapter::claude::{EVENTS, EntryForm, group};
 use crate::adapter::setup::text::{Edits, indent, newline};
 use crate::adapter::setup::tree::{self, Node};
 
 /// How the text of a file is laid out.
-struct Layout<'a> {
+struct Indentation<'a> {
     newline: &'static str,
     /// The indentation of one level; none: all on one line.
     unit: Option<&'a str>,
 }
 
-impl Layout<'_> {
+impl Indentation<'_> {
     /// The break before something at this depth.
     fn line(&self, depth: usize) -> String {
         match self.unit {
@@ -34,7 +34,7 @@ impl Layout<'_> {
     }
 
     fn group(&self, line: &Registration, depth: usize) -> String {
-        let text = group(line, Form::Exec, self.unit);
+        let text = group(line, EntryForm::Exec, self.unit);
         match self.unit {
             Some(_) => text.replace('\n', &self.line(depth)),
             None => text,
@@ -57,7 +57,7 @@ impl Layout<'_> {
 ///
 /// The text has to be a settings file in order: see [`super::unreadable`].
 pub fn with_entries(text: Option<&str>, line: &Registration) -> String {
-    let fresh = Layout { newline: text.map_or("\n", newline), unit: Some("  ") };
+    let fresh = Indentation { newline: text.map_or("\n", newline), unit: Some("  ") };
     let document = |end: &str| format!("{{{}{}{}}}{end}", fresh.line(1), fresh.hooks(line), fresh.close(0));
     let Some(text) = text else { return document("\n") };
     if blank(text) {
@@ -65,7 +65,7 @@ pub fn with_entries(text: Option<&str>, line: &Registration) -> String {
     }
     let Ok(root) = tree::json(text) else { return text.into() };
     let mut edits = Edits::default();
-    let layout = Layout { unit: unit(text, &root), ..fresh };
+    let layout = Indentation { unit: unit(text, &root), ..fresh };
     match root.get("hooks") {
         None => append(&mut edits, &root, &layout, 1, vec![layout.hooks(line)]),
         Some(hooks) => {
@@ -142,7 +142,7 @@ fn unit<'a>(text: &'a str, root: &Node) -> Option<&'a str> {
 }
 
 /// Add to the end of an array or object.
-fn append(edits: &mut Edits, container: &Node, layout: &Layout<'_>, depth: usize, texts: Vec<String>) {
+fn append(edits: &mut Edits, container: &Node, layout: &Indentation<'_>, depth: usize, texts: Vec<String>) {
     let last = container.items().last().or(container.members().last().map(|member| &member.node));
     let between = format!(",{}", layout.line(depth));
     if texts.is_empty() {
@@ -156,16 +156,16 @@ fn append(edits: &mut Edits, container: &Node, layout: &Layout<'_>, depth: usize
 }
 
 /// Put our group into an event's array, in the place of the one that is there.
-fn update(edits: &mut Edits, text: &str, groups: &Node, layout: &Layout<'_>, line: &Registration) {
+fn update(edits: &mut Edits, text: &str, groups: &Node, layout: &Indentation<'_>, line: &Registration) {
     let kept = groups.items().iter().position(wholly_ours);
     match kept.map(|at| &groups.items()[at]) {
         Some(old) => {
-            if !tree::json(&group(line, Form::Exec, None)).is_ok_and(|new| new.same(old)) {
+            if !tree::json(&group(line, EntryForm::Exec, None)).is_ok_and(|new| new.same(old)) {
                 let new = match (indent(text, old.span.start), layout.unit) {
                     (Some(before), Some(unit)) => {
-                        group(line, Form::Exec, Some(unit)).replace('\n', &format!("{}{before}", layout.newline))
+                        group(line, EntryForm::Exec, Some(unit)).replace('\n', &format!("{}{before}", layout.newline))
                     }
-                    _ => group(line, Form::Exec, None),
+                    _ => group(line, EntryForm::Exec, None),
                 };
                 edits.put(old.span.clone(), new);
             }

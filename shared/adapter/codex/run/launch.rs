@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::adapter::claude::setup::text_of;
 use crate::adapter::codex;
 use crate::adapter::codex::setup::parse;
 use crate::adapter::run::{Credentials, Launch, LaunchOrder, home};
+use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::tree::Node;
 use crate::decide::admits;
 use crate::frame::Operation;

@@ -79,7 +79,7 @@ pub fn parts(command: &str) -> Option<Parts<'_>> {
 }
 
 #[derive(Serialize)]
-struct Identity<'a> {
+struct HookIdentity<'a> {
     event_name: &'a str,
     hooks: [Handler<'a>; 1],
 }
@@ -113,7 +113,7 @@ pub fn trusted_hash(event: &str, command: &str) -> String {
 fn hash(event: &str, command: &str, timeout: u32) -> String {
     let handler =
         Handler { additional_context_limit: context_limit(event), r#async: false, command, timeout, r#type: "command" };
-    let identity = serde_json::to_vec(&Identity { event_name: event, hooks: [handler] }).unwrap_or_default();
+    let identity = serde_json::to_vec(&HookIdentity { event_name: event, hooks: [handler] }).unwrap_or_default();
     format!("sha256:{}", Digest::of(&identity))
 }
 

@@ -2,23 +2,122 @@
 //! in and out.
 
 mod around;
-pub mod doctor;
 pub mod dotenv;
 pub mod entry;
-pub mod install;
+mod examined;
 mod layers;
 mod read;
+mod shell;
 mod splice;
 
 pub use around::Around;
-pub use layers::{Layer, Layers, Role, features_lost, home, machine};
+pub use layers::{ConfigFile, ConfigFiles, ConfigRank, features_lost, home, machine};
 pub use read::{Config, parse};
 pub use splice::{only_entries_differ, taken_out, with_entries};
 
+use std::path::{Path, PathBuf};
+
 use crate::adapter::Registration;
-use crate::adapter::codex::{Codex, EVENTS, command, group, parts, trust_key, trusted_hash};
+use crate::adapter::codex::{
+    Codex, EVENTS, TRUSTS_FROM, codex_lacks, command, config, group, managed, parts, trust_key, trusted_hash,
+};
+use crate::adapter::setup::file::in_words;
 use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
 use crate::adapter::setup::tree::{Member, Node};
+use crate::adapter::setup::{EntryPlace, Examined, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::seal::VerifiedFrame;
+
+/// The words for a home that nothing names.
+const HOMELESS: &str = "neither CODEX_HOME nor HOME is set";
+
+impl Setup for Codex {
+    fn oldest(&self) -> (&'static str, &'static str) {
+        (TRUSTS_FROM, "older ones do not trust the entry, and skip it without a word")
+    }
+
+    fn unseen(&self) -> &'static [&'static str] {
+        &[
+            "how codex is started: --disable hooks, and -c with these features or with hooks.state, switch it off; -p NAME adds that profile's configuration",
+            "calls that no hook sees: what is typed into a running terminal, hosted web search and image generation",
+        ]
+    }
+
+    fn takes(&self, place: &EntryPlace, shell: bool) -> Result<(), Unplaced> {
+        if shell {
+            return Err(Unplaced::Unfit("--shell is for claude; codex always runs a shell".into()));
+        }
+        self.file(place).map(drop)
+    }
+
+    /// By the name that Codex has for it, which trust is keyed with.
+    fn file(&self, place: &EntryPlace) -> Result<PathBuf, Unplaced> {
+        if let EntryPlace::Project(_) = place {
+            return Err(Unplaced::Unfit(
+                "--project is for claude: codex takes trust from the user's configuration alone, so the entries stand \
+                 there too"
+                    .into(),
+            ));
+        }
+        match home(&|name| std::env::var_os(name)) {
+            Some(home) => Ok(home.join("config.toml")),
+            None => Err(Unplaced::Missing(HOMELESS.into())),
+        }
+    }
+
+    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String> {
+        if form == PrintedForm::Managed {
+            return Ok(managed(line));
+        }
+        let home = home(&|name| std::env::var_os(name)).ok_or(HOMELESS)?;
+        Ok(config(line, &in_words(&home.join("config.toml"))?))
+    }
+
+    fn managed_file(&self) -> &'static str {
+        "/etc/codex/requirements.toml"
+    }
+
+    fn entries(&self) -> &'static str {
+        "entries and their trust"
+    }
+
+    fn put_in(&self, text: Option<&str>, line: &Registration, file: &Path) -> Result<String, Unspliced> {
+        Ok(with_entries(text, line, &in_words(file).map_err(Unspliced::Name)?)?)
+    }
+
+    fn take_out(&self, text: &str, file: &Path) -> Result<Option<String>, Unspliced> {
+        Ok(taken_out(text, &in_words(file).map_err(Unspliced::Name)?)?)
+    }
+
+    fn only_entries_differ(&self, old: Option<&str>, new: &str, file: &Path) -> bool {
+        in_words(file).is_ok_and(|file| only_entries_differ(old.unwrap_or_default(), new, &file))
+    }
+
+    fn altered(&self, text: &str) -> Vec<&'static str> {
+        let found = parse(text).map(|config| found(&config.root)).unwrap_or_default();
+        found
+            .into_iter()
+            .filter(|(.., found)| matches!(found, ConfigEntry::Altered(_)))
+            .map(|(event, ..)| event)
+            .collect()
+    }
+
+    fn lacks(&self, frame: &VerifiedFrame) -> Option<String> {
+        codex_lacks(frame)
+    }
+
+    fn limits(&self) -> &'static str {
+        "\
+limits: the configuration of a project that you trust can undo features.hooks = true and
+  features.unified_exec_tty = false; what it cannot undo: mh-setup codex --managed, as root, or a
+  run that mh-run starts. A start-up file of the shell (.zshenv, or what BASH_ENV names) runs
+  before the hook in any case
+"
+    }
+
+    fn examine(&self, etc: &Path, project: &Path, _: Option<&Path>) -> Result<Box<dyn Examined>, String> {
+        Ok(Box::new(examined::ReadConfig::read(etc, project)?))
+    }
+}
 
 /// Whether this hook entry runs our hook program, however it is spelled.
 fn is_ours(entry: &Node) -> bool {
@@ -38,16 +137,16 @@ fn groups<'a>(root: &'a Node, event: &str) -> &'a [Node] {
     root.find(&["hooks", event]).map(Node::items).unwrap_or_default()
 }
 
-/// What stands under one event.
+/// Our entry under one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum ConfigEntry {
     /// Nothing of ours.
     Nothing,
-    /// What `mh-setup` writes for these terms, as this group of its event.
+    /// As `mh-setup` writes it for these terms, as this group of its event.
     Exact(Registration, EntryTerms, usize),
-    /// What an older `mh-setup` wrote, or one on a machine whose `timeout` lay elsewhere.
+    /// As an older `mh-setup` wrote it, or one on a machine whose `timeout` lay elsewhere.
     Older(Older),
-    /// It runs our program and is not what `mh-setup` writes; why.
+    /// It runs our program and is not what `mh-setup` writes, for this reason.
     Altered(String),
 }
 
@@ -67,25 +166,25 @@ pub struct Older {
 }
 
 /// What each of our events holds.
-pub fn found(root: &Node) -> Vec<(&'static str, &'static str, Found)> {
+pub fn found(root: &Node) -> Vec<(&'static str, &'static str, ConfigEntry)> {
     EVENTS.into_iter().map(|(event, snake)| (event, snake, at_event(root, event))).collect()
 }
 
-fn at_event(root: &Node, event: &str) -> Found {
-    let mut best = Found::Nothing;
+fn at_event(root: &Node, event: &str) -> ConfigEntry {
+    let mut best = ConfigEntry::Nothing;
     for (at, each) in groups(root, event).iter().enumerate() {
         if !entries(each).iter().any(is_ours) {
             continue;
         }
         match reading(event, each, at) {
-            whole @ (Found::Exact(..) | Found::Older(_)) => return whole,
+            whole @ (ConfigEntry::Exact(..) | ConfigEntry::Older(_)) => return whole,
             other => best = other,
         }
     }
     best
 }
 
-fn reading(event: &str, found: &Node, at: usize) -> Found {
+fn reading(event: &str, found: &Node, at: usize) -> ConfigEntry {
     let said = entries(found).iter().find(|entry| is_ours(entry)).and_then(|entry| entry.get("command")?.text());
     let read = said.and_then(|said| {
         let parts = parts(said)?;
@@ -95,25 +194,25 @@ fn reading(event: &str, found: &Node, at: usize) -> Found {
         (line.shell_words() == parts.words).then_some((said, parts, line, terms))
     });
     let Some((said, parts, line, terms)) = read else {
-        return Found::Altered("its command line is not one that mh-setup writes".into());
+        return ConfigEntry::Altered("its command line is not one that mh-setup writes".into());
     };
     if expected(event, said).is_some_and(|written| written.same(found)) {
         let now = command(&line);
         if now == said {
-            return Found::Exact(line, terms, at);
+            return ConfigEntry::Exact(line, terms, at);
         }
         let why = match parts.limit {
             _ if !parts.sealed_off => "a function named echo or exit in the environment can answer for it".into(),
             Some(limit) => format!("it limits the hook by {limit}, which is not what is used on this machine"),
             None => "nothing limits the hook's time before Codex does, and then the call runs".into(),
         };
-        return Found::Older(Older { line, terms, at, command: said.into(), why });
+        return ConfigEntry::Older(Older { line, terms, at, command: said.into(), why });
     }
     let what = match found.get("matcher") {
         Some(_) => "it has a `matcher`, so some calls pass it by",
         None => "it is not as mh-setup writes it",
     };
-    Found::Altered(what.into())
+    ConfigEntry::Altered(what.into())
 }
 
 /// The group that `mh-setup` writes for this command.

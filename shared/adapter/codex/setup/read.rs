@@ -6,6 +6,7 @@ use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value as Toml};
 
 use crate::adapter::setup::tree::{Member, Node, Value};
+use crate::json::Fault;
 
 /// A configuration.
 #[derive(Debug)]
@@ -18,11 +19,11 @@ pub struct Config {
 /// Read a `config.toml`, without a byte order mark.
 ///
 /// # Errors
-/// It is no TOML: the byte, and what is wrong there.
-pub fn parse(text: &str) -> Result<Config, (usize, String)> {
+/// It is no TOML.
+pub fn parse(text: &str) -> Result<Config, Fault> {
     let document = Document::parse(text.to_string()).map_err(|error| {
         let what = error.message().lines().next().unwrap_or("not TOML").to_string();
-        (error.span().map_or(0, |span| span.start), what)
+        Fault::new(error.span().map_or(0, |span| span.start), what)
     })?;
     let root = table(document.as_table(), 0..0, text);
     Ok(Config { root, document })
@@ -30,7 +31,7 @@ pub fn parse(text: &str) -> Result<Config, (usize, String)> {
 
 /// How a table is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum TableForm {
     /// There is none, or none of its own: a header of it can still be written.
     Absent,
     /// Under a header of its own, which takes these bytes.
@@ -43,31 +44,31 @@ pub enum Form {
 
 impl Config {
     /// How the table at these keys is written.
-    pub fn form(&self, path: &[&str]) -> Form {
+    pub fn form(&self, path: &[&str]) -> TableForm {
         let mut item = self.document.as_item();
         for key in path {
             match item.as_table_like().and_then(|table| table.get(key)) {
                 Some(next) => item = next,
-                None => return Form::Absent,
+                None => return TableForm::Absent,
             }
             if let Item::Value(value) = item {
                 return match value {
                     // a table of dotted keys is one too, with values of its own
                     Toml::InlineTable(inside) if inside.is_dotted() => self.dotted(path),
-                    value => Form::Inline(value.span().map_or(0, |span| span.start)),
+                    value => TableForm::Inline(value.span().map_or(0, |span| span.start)),
                 };
             }
         }
         match item {
             Item::Table(table) if table.is_dotted() => self.dotted(path),
-            Item::Table(table) if !table.is_implicit() => table.span().map_or(Form::Absent, Form::Header),
-            _ => Form::Absent,
+            Item::Table(table) if !table.is_implicit() => table.span().map_or(TableForm::Absent, TableForm::Header),
+            _ => TableForm::Absent,
         }
     }
 
-    fn dotted(&self, path: &[&str]) -> Form {
+    fn dotted(&self, path: &[&str]) -> TableForm {
         let end = self.root.find(path).map_or(0, end);
-        Form::Dotted(end..end)
+        TableForm::Dotted(end..end)
     }
 }
 

@@ -6,19 +6,17 @@
 
 use std::ops::Range;
 
-use super::read::{Config, Form, begin, end, parse};
+use super::read::{Config, TableForm, begin, end, parse};
 use super::{commands, dead_trust, entries, expected, groups, is_ours, wholly_ours};
 use crate::adapter::Registration;
 use crate::adapter::codex::{EVENTS, FEATURES, basic, command, group, trust, trust_key, trusted_hash};
 use crate::adapter::setup::text::{Edits, line_end, line_start, newline};
 use crate::adapter::setup::tree::{Member, Node, Value};
+use crate::json::Fault;
 
 const MARK: &str = " # mh-setup";
 const WAS: &str = " # mh-setup, was: ";
 const BOM: char = '\u{feff}';
-
-/// What cannot be done at which byte, and why.
-type Fault = (usize, String);
 
 /// The configuration with the entries and their trust in it; `None` for the text of a file that is
 /// not there. `file` is the absolute path by which Codex knows it.
@@ -94,7 +92,7 @@ impl Work<'_> {
             (Value::Object(_), true) => ("a table", format!("[[{}]]", path.join("."))),
             _ => return Ok(()),
         };
-        Err((
+        Err(Fault::new(
             begin(node),
             format!("`{}` is {what}, which Codex does not take there; write it under {header}", path.join(".")),
         ))
@@ -109,18 +107,18 @@ impl Work<'_> {
             return Ok(());
         }
         let (after, prefix) = match self.config.form(&path) {
-            Form::Inline(at) => {
+            TableForm::Inline(at) => {
                 let why = "`features` is written in one piece, which nothing can be added to; write it as a table \
                            under [features]";
-                return Err((at, why.into()));
+                return Err(Fault::new(at, why));
             }
-            Form::Absent => {
+            TableForm::Absent => {
                 let lines = FEATURES.map(|(key, on)| format!("{key} = {on}{MARK}\n")).concat();
                 self.pieces.push(format!("[features]{MARK}\n{lines}"));
                 return Ok(());
             }
-            Form::Header(span) => (span, ""),
-            Form::Dotted(span) => (span, "features."),
+            TableForm::Header(span) => (span, ""),
+            TableForm::Dotted(span) => (span, "features."),
         };
         for (key, on) in FEATURES {
             match table.and_then(|table| table.get(key)) {
@@ -156,7 +154,7 @@ impl Work<'_> {
         } else {
             let why =
                 format!("this has to be {new}, and it cannot be changed where it stands; put it on a line of its own");
-            return Err((node.span.start, why));
+            return Err(Fault::new(node.span.start, why));
         }
         Ok(())
     }
@@ -165,12 +163,12 @@ impl Work<'_> {
         self.fits(&["hooks"], false)?;
         for (event, _) in EVENTS {
             self.fits(&["hooks", event], true)?;
-            if let Form::Inline(at) = self.config.form(&["hooks", event]) {
+            if let TableForm::Inline(at) = self.config.form(&["hooks", event]) {
                 let why = format!(
                     "`hooks` or `hooks.{event}` is written in one piece, which nothing can be added to; write it as \
                      tables under [[hooks.{event}]]"
                 );
-                return Err((at, why));
+                return Err(Fault::new(at, why));
             }
             match groups(&self.config.root, event).iter().find(|group| wholly_ours(group)) {
                 None => self.pieces.push(group(event, command)),
@@ -188,10 +186,10 @@ impl Work<'_> {
 
     fn trust(&mut self, command: &str, file: &str) -> Result<(), Fault> {
         self.fits(&["hooks", "state"], false)?;
-        if let Form::Inline(at) = self.config.form(&["hooks", "state"]) {
+        if let TableForm::Inline(at) = self.config.form(&["hooks", "state"]) {
             let why = "`hooks.state` is written in one piece, which nothing can be added to; write it as tables under \
                        [hooks.state.\"...\"]";
-            return Err((at, why.into()));
+            return Err(Fault::new(at, why));
         }
         for ((event, snake), key) in EVENTS.into_iter().zip(live_keys(&self.config.root, file)) {
             let hash = trusted_hash(snake, command);
@@ -202,7 +200,7 @@ impl Work<'_> {
             // trust that is left of a group that is gone is somebody else's
             let keep = !groups(&self.config.root, event).iter().any(wholly_ours);
             let Some(trusted) = state.get("trusted_hash") else {
-                return Err((state.span.start, "this trust has no `trusted_hash`; take it out".into()));
+                return Err(Fault::new(state.span.start, "this trust has no `trusted_hash`; take it out"));
             };
             self.set(trusted, &basic(&hash), keep)?;
             match state.get("enabled") {
@@ -217,7 +215,7 @@ impl Work<'_> {
     fn enable(&mut self, key: &str, trusted: &Node, keep: bool) -> Result<(), Fault> {
         let mark = if keep { MARK } else { "" };
         match self.config.form(&["hooks", "state", key]) {
-            Form::Header(_) => {
+            TableForm::Header(_) => {
                 let at = line_end(self.text, trusted.span.end);
                 let newline = newline(self.text);
                 let line = match self.text[..at].ends_with('\n') {
@@ -227,7 +225,7 @@ impl Work<'_> {
                 self.edits.put(at..at, line);
                 Ok(())
             }
-            Form::Inline(_) if !keep => {
+            TableForm::Inline(_) if !keep => {
                 self.edits.put(trusted.span.end..trusted.span.end, ", enabled = true");
                 Ok(())
             }
@@ -236,7 +234,7 @@ impl Work<'_> {
                     "this trust has to say `enabled = true`; write it as a table under [hooks.state.{}]",
                     basic(key)
                 );
-                Err((trusted.span.start, why))
+                Err(Fault::new(trusted.span.start, why))
             }
         }
     }
@@ -286,7 +284,7 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     }
     if let Some(features) = config.root.get("features") {
         out.unmark(features);
-        if let Form::Header(span) = config.form(&["features"]) {
+        if let TableForm::Header(span) = config.form(&["features"]) {
             out.made_header(span, features);
         }
     }
@@ -364,7 +362,7 @@ impl Out<'_> {
     /// Cut a trust out.
     fn cut_state(&mut self, config: &Config, at: usize, key: &str, state: &Node) {
         match config.form(&["hooks", "state", key]) {
-            Form::Header(span) => self.cut(span.start..end(state)),
+            TableForm::Header(span) => self.cut(span.start..end(state)),
             _ => self.cut(at..end(state)),
         }
     }
