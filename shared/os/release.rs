@@ -79,9 +79,9 @@ pub fn asking_release(program: &Path) -> Command {
 /// The most that is kept of what a program says, in bytes.
 const KEPT: u64 = 1 << 20;
 
-/// Why a program that was asked something gave no answer.
+/// The reason why a program that was asked something gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unanswered {
+pub enum NoAnswer {
     /// It could not be started.
     Unstarted(String),
     /// Its end could not be waited for.
@@ -92,26 +92,26 @@ pub enum Unanswered {
     LeftOpen,
 }
 
-impl fmt::Display for Unanswered {
+impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unanswered::Unstarted(why) | Unanswered::Lost(why) => f.write_str(why),
-            Unanswered::Endless(patience) => write!(f, "it was not done after {} seconds", patience.as_secs()),
-            Unanswered::LeftOpen => f.write_str("its output had no end"),
+            NoAnswer::Unstarted(why) | NoAnswer::Lost(why) => f.write_str(why),
+            NoAnswer::Endless(patience) => write!(f, "it was not done after {} seconds", patience.as_secs()),
+            NoAnswer::LeftOpen => f.write_str("its output had no end"),
         }
     }
 }
 
-impl std::error::Error for Unanswered {}
+impl std::error::Error for NoAnswer {}
 
-/// What a program says on its standard output, or the first megabyte of it; nothing, where a child of its own still holds
+/// The words of a program on its standard output, or the first megabyte of them; none, where a child of its own still holds
 /// that open some time after its end.
 ///
 /// # Errors
 /// It could not be started, or was not done in time.
-pub fn said(command: Command) -> Result<String, Unanswered> {
+pub fn said(command: Command) -> Result<String, NoAnswer> {
     match said_within(command, PATIENCE, LEFT_OPEN) {
-        Err(Unanswered::LeftOpen) => Ok(String::new()),
+        Err(NoAnswer::LeftOpen) => Ok(String::new()),
         said => said,
     }
 }
@@ -120,15 +120,15 @@ pub fn said(command: Command) -> Result<String, Unanswered> {
 ///
 /// # Errors
 /// It could not be started, or was not done in time.
-pub fn said_within(mut command: Command, patience: Duration, open: Duration) -> Result<String, Unanswered> {
+pub fn said_within(mut command: Command, patience: Duration, open: Duration) -> Result<String, NoAnswer> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = started(command)?;
     let heard = listen(child.stdout.take());
     ended(&mut child, patience)?;
-    heard.recv_timeout(open).map_err(|_| Unanswered::LeftOpen)
+    heard.recv_timeout(open).map_err(|_| NoAnswer::LeftOpen)
 }
 
-/// How long what was said is waited for once a program has ended: a child of its own may hold the other end open, and on
+/// The time that is waited for the words of a program that has ended: a child of its own may hold the other end open, and on
 /// a busy machine the reader may not have come to it yet.
 pub const LEFT_OPEN: Duration = Duration::from_secs(5);
 
@@ -136,20 +136,20 @@ pub const LEFT_OPEN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// It could not be started.
-pub fn started(mut command: Command) -> Result<Child, Unanswered> {
+pub fn started(mut command: Command) -> Result<Child, NoAnswer> {
     use std::os::unix::process::CommandExt as _;
     // the command holds the child's ends of its pipes, and goes with this function: an end would not be seen else
-    command.process_group(0).spawn().map_err(|error| Unanswered::Unstarted(os::words(error)))
+    command.process_group(0).spawn().map_err(|error| NoAnswer::Unstarted(os::words(error)))
 }
 
 /// Wait for a program's end, and end it with its group when that takes too long.
 ///
 /// # Errors
 /// It was not done in time.
-pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, Unanswered> {
+pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, NoAnswer> {
     let start = Instant::now();
     loop {
-        match child.try_wait().map_err(|error| Unanswered::Lost(os::words(error)))? {
+        match child.try_wait().map_err(|error| NoAnswer::Lost(os::words(error)))? {
             Some(status) => return Ok(status),
             None if start.elapsed() > patience => {
                 if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
@@ -157,7 +157,7 @@ pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, Unansw
                 }
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(Unanswered::Endless(patience));
+                return Err(NoAnswer::Endless(patience));
             }
             None => std::thread::sleep(Duration::from_micros(200)),
         }

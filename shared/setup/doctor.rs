@@ -1,4 +1,4 @@
-//! `mh-setup doctor`: whether the guard is on, and if not, why.
+//! `mh-setup doctor`: the guard is on, or it is said why it is not.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     Ok((text, end))
 }
 
-/// Whatever stands in the way of an entry that has just been written, for a vendor that is started in this folder: each
+/// Everything that stands in the way of an entry that has just been written, for a vendor that is started in this folder: each
 /// thing for which doctor would not call it live, but for what only asking and firing tells.
 pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
     let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.into());
@@ -216,7 +216,7 @@ fn beside(vendor: &dyn Hook, report: &mut Report, other: &WholeEntry) {
     ));
 }
 
-/// Whether a line starts the program that lies beside this one: what another does is not known.
+/// A line starts the program that lies beside this one: what another does is not known.
 fn own_program(vendor: &dyn Hook, line: &Registration) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let own = std::env::current_exe().ok().map(|own| own.with_file_name(vendor.facts().program));

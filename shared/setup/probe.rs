@@ -16,7 +16,7 @@ use crate::hook::{Judged, Setup, Surroundings, judge};
 use crate::os::release::{LEFT_OPEN, ended, listen, started};
 use crate::os::{self, Stdin, Wires, spawn};
 
-/// How often the line is timed.
+/// The number of times that the line is timed.
 const TIMES: usize = 5;
 
 /// As long as the vendor would wait, by the entry's own `timeout`.
@@ -28,7 +28,7 @@ const FOLDER: &str = "/";
 /// Try the line of this entry; also what a shell said beside an answer. `environment` is what the hook is given.
 ///
 /// # Errors
-/// What went wrong, to follow `fired: `.
+/// The line did not answer as it must; in words that follow `fired: `.
 pub(super) fn probe(
     vendor: &dyn Hook,
     entry: &WholeEntry,
@@ -103,8 +103,8 @@ fn called(
         if reaction.stdout == wire.stdout {
             return Ok(None);
         }
-        // Codex takes exit 2 with words on stderr for a denial whatever stands on standard output, and words that are
-        // no JSON there for nothing (release 0.171.0, measured); Claude Code's line has no shell that could say any
+        // the vendor on pipes takes exit 2 with words on stderr for a denial whatever stands on standard output, and words
+        // there that are no JSON for nothing (Codex 0.171.0, measured); the other's line has no shell that could say any
         let beside = reaction.stdout.replacen(&wire.stdout, "", 1);
         let words = !beside.trim_start().starts_with(['{', '[']);
         if wiring == Wiring::Pipes && (wire.block || (wire.stdout.is_empty() && words)) {
@@ -129,7 +129,7 @@ fn middle(mut once: impl FnMut() -> Result<f64, String>) -> Result<f64, String> 
     Ok(all[TIMES / 2])
 }
 
-/// How a line ended, and what it said.
+/// The end of a line, and its words.
 struct Reaction {
     /// `None`: a signal ended it.
     code: Option<i32>,
@@ -167,9 +167,9 @@ fn start(command: Command, payload: &[u8], wiring: Wiring) -> Result<Reaction, S
     Ok(Reaction { code: status.code(), stdout: said(out), stderr: said(err), took })
 }
 
-type Heard = (Child, Receiver<String>, Receiver<String>);
+type Running = (Child, Receiver<String>, Receiver<String>);
 
-fn on_sockets(mut command: Command, payload: &[u8]) -> Result<Heard, String> {
+fn on_sockets(mut command: Command, payload: &[u8]) -> Result<Running, String> {
     // a group of its own, so that it can be ended with all that it starts
     command.process_group(0);
     let (child, Wires { mut stdin, stdout, stderr }) = spawn(command).map_err(os::words)?;
@@ -179,7 +179,7 @@ fn on_sockets(mut command: Command, payload: &[u8]) -> Result<Heard, String> {
     Ok((child, heard.0, heard.1))
 }
 
-fn on_pipes(mut command: Command, payload: &[u8]) -> Result<Heard, String> {
+fn on_pipes(mut command: Command, payload: &[u8]) -> Result<Running, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = started(command).map_err(|why| why.to_string())?;
     let heard = (listen(child.stdout.take()), listen(child.stderr.take()));

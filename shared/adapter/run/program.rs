@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Run, left_out};
-use crate::os::release::{Unanswered, asking_release, on_path, said_within};
+use crate::os::release::{NoAnswer, asking_release, on_path, said_within};
 use crate::os::words;
 
 pub use crate::os::release::Release as Version;
@@ -49,8 +49,8 @@ fn version(vendor: &dyn Run, program: &Path) -> Result<String, String> {
         command.env_remove(name);
     }
     said_within(command, PATIENCE, PATIENCE).map_err(|why| match why {
-        Unanswered::Unstarted(why) => format!("cannot be started: {why}"),
-        Unanswered::Lost(why) => why,
-        Unanswered::Endless(_) | Unanswered::LeftOpen => "--version had no end".into(),
+        NoAnswer::Unstarted(why) => format!("cannot be started: {why}"),
+        NoAnswer::Lost(why) => why,
+        NoAnswer::Endless(_) | NoAnswer::LeftOpen => "--version had no end".into(),
     })
 }

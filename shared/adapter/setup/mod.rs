@@ -65,26 +65,26 @@ pub trait Setup: Hook {
     /// It cannot be read.
     fn take_out(&self, text: &str, file: &Path) -> Result<Option<String>, Unspliced>;
 
-    /// Whether two texts of `file` differ in our entries alone.
+    /// Two texts of `file` differ in our entries alone.
     fn only_entries_differ(&self, old: Option<&str>, new: &str, file: &Path) -> bool;
 
     /// The events of which an entry of ours in this text is not as `mh-setup` writes it.
     fn altered(&self, text: &str) -> Vec<&'static str>;
 
-    /// What the vendor's own doctor has against the configuration that it reads in this folder, with the program that was
+    /// The word of the vendor's own doctor on the configuration that it reads in this folder, with the program that was
     /// asked; `None` where there is no such program, or no such doctor.
     fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, String>)> {
         let _ = folder;
         None
     }
 
-    /// What the vendor itself cannot do under a frame like this, whatever the hook says.
+    /// Something that the vendor itself cannot do under a frame like this, whatever the hook says.
     fn lacks(&self, frame: &VerifiedFrame) -> Option<String> {
         let _ = frame;
         None
     }
 
-    /// What entries that have been written cannot hold against, in whole lines.
+    /// The limits of entries that have been written, in whole lines.
     fn limits(&self) -> &'static str {
         ""
     }
@@ -97,7 +97,7 @@ pub trait Setup: Hook {
     fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, String>;
 }
 
-/// Where entries are asked for.
+/// The places that entries are asked for in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryPlace {
     /// Nowhere in particular.
@@ -108,7 +108,7 @@ pub enum EntryPlace {
     Project(PathBuf),
 }
 
-/// How entries are printed.
+/// The forms that entries are printed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintedForm {
     /// As they are written into a file.
@@ -119,7 +119,7 @@ pub enum PrintedForm {
     Managed,
 }
 
-/// Why there is no place for entries.
+/// The reason why there is no place for entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unplaced {
     /// The command line asks for what this vendor does not have.
@@ -128,12 +128,12 @@ pub enum Unplaced {
     Missing(String),
 }
 
-/// Why entries cannot be put into a text, or taken out of it.
+/// The reason why entries cannot be put into a text, or taken out of it.
 #[derive(Debug)]
 pub enum Unspliced {
-    /// What stands there does not let them.
+    /// The text does not let them, at this byte.
     At(Fault),
-    /// The name of the file does not.
+    /// The name of the file does not let them.
     Name(String),
 }
 
@@ -150,7 +150,7 @@ pub struct Objection {
     pub file: String,
     /// The key, its parts joined by dots.
     pub key: String,
-    /// What is wrong, in the vendor's words.
+    /// The fault, in the vendor's words.
     pub what: String,
     /// The whole file is passed over for it, or all hooks of one of our events.
     pub whole: bool,
@@ -164,7 +164,7 @@ impl Objection {
     }
 }
 
-/// How far a vendor is looked into.
+/// The depth to which a vendor is looked into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// The files, the environment and the line.
@@ -173,7 +173,7 @@ pub enum Depth {
     Probed,
 }
 
-/// One vendor's configuration, read where the vendor is started.
+/// One vendor's configuration, read in the folder that the vendor is started in.
 pub trait Examined {
     /// The files, the weakest first.
     fn files(&self) -> Vec<SeenFile>;
@@ -190,35 +190,35 @@ pub trait Examined {
     /// Say what takes this entry away, and what is worth knowing about it.
     fn look(&self, guard: &WholeEntry, depth: Depth, report: &mut Report);
 
-    /// How the line of this entry is tried.
+    /// The way in which the line of this entry is tried.
     fn trial(&self, guard: &WholeEntry) -> Trial;
 }
 
 /// A complete entry: the same line under all events of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeEntry {
-    /// Which of the files it stands in.
+    /// The number of its file, of those that [`Examined::files`] gives.
     pub at: usize,
-    /// That file.
+    /// Its file.
     pub file: PathBuf,
     /// The hook's line.
     pub line: Registration,
-    /// What the hook is told by it.
+    /// The flags of that line.
     pub terms: EntryTerms,
-    /// What a shell is given, where one starts the hook.
+    /// The text that a shell is given, where one starts the hook.
     pub shell: Option<String>,
-    /// What is better about the entry that is written now, where that is another.
+    /// The fault that the entry which is written now does not have, where this is another.
     pub older: Option<String>,
 }
 
-/// How a line is started as its vendor does it, and the payloads that it is tried with.
+/// The way in which a vendor starts a line, and the payloads that the line is tried with.
 #[derive(Debug)]
 pub struct Trial {
     /// The shell of a line that one starts, where the vendor has a choice of them; else `/bin/sh`.
     pub shell: Option<PathBuf>,
-    /// What the vendor puts into the environment, the last of a name last.
+    /// The variables that the vendor sets, the last of a name last.
     pub variables: Vec<(OsString, OsString)>,
-    /// What stands behind the descriptors.
+    /// The kind of the three standard descriptors.
     pub wiring: Wiring,
     /// Calls to choose from, by the tool, those that touch nothing last.
     pub calls: Vec<(&'static str, Value)>,
@@ -226,7 +226,7 @@ pub struct Trial {
     pub quiet: Value,
 }
 
-/// What a vendor puts behind the three standard descriptors of a hook.
+/// The kinds of standard descriptors that vendors give a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wiring {
     /// A socket each, which cannot be opened by `/dev/stdin` and the like.

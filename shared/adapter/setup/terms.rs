@@ -146,7 +146,7 @@ pub fn unquoted(line: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Whether a command runs a program of this name, by whatever path and in whatever wrapping.
+/// A command runs a program of this name, by whatever path and in whatever wrapping.
 pub fn names(command: &str, program: &str) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "/'\"`;|&(){}=\\".contains(c));
     command

@@ -17,7 +17,7 @@ impl Edits {
         self.put(range, "");
     }
 
-    /// Whether nothing is to be changed.
+    /// There is nothing to change.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -43,7 +43,7 @@ pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
 }
 
-/// How this text ends its lines.
+/// The end of a line in this text.
 pub fn newline(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",

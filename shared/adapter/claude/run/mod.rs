@@ -11,7 +11,7 @@ use crate::adapter::run::{
     Ambient, Launch, LaunchOrder, Passed, Rows, Run, Stream, VARIABLES, Variables, VendorOptions, flag, harmless_layer,
     valued,
 };
-use crate::adapter::setup::tree::{Node, Value};
+use crate::adapter::setup::tree::{Spanned, Value};
 use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
 
@@ -87,7 +87,7 @@ impl Run for Claude {
 
 /// Why Claude Code's managed settings keep hooks of every other place out, by the switch that leaves them to plugins: for
 /// all that it can be set for, for hooks by name, or by a value that is none for it, which counts as for all (2.1.332).
-fn hooks_shut_out(root: &Node) -> Option<String> {
+fn hooks_shut_out(root: &Spanned) -> Option<String> {
     let key = "strictPluginOnlyCustomization";
     let node = root.get(key)?;
     let shut = match &node.value {

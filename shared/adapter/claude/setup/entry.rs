@@ -10,10 +10,10 @@ use crate::adapter::Registration;
 pub const EVENTS: [&str; 5] =
     ["PreToolUse", "PreSkillShellCommand", "UserPromptSubmit", "SessionStart", "SubagentStart"];
 
-/// What ends the shell form: it blocks where the program is missing or dies.
+/// The end of the shell form: it blocks where the program is missing or dies.
 pub const SHELL_END: &str = " || exit 2";
 
-/// How an entry starts the hook.
+/// The two forms of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryForm {
     /// Without a shell, which an `LD_PRELOAD` from settings could end; `onFailure` blocks where

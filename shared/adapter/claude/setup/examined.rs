@@ -13,7 +13,7 @@ use crate::adapter::claude::{Claude, EntryForm, SHELL_END};
 use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::report::{Liveness, Loss, OtherHook, Report, SeenFile};
 use crate::adapter::setup::terms::names;
-use crate::adapter::setup::tree::Node;
+use crate::adapter::setup::tree::Spanned;
 use crate::adapter::setup::{Depth, Examined, Setup as _, Trial, WholeEntry, Wiring, mcp_call, payloads};
 use crate::os::git;
 use crate::os::obeyed::obeyed;
@@ -83,8 +83,8 @@ impl Examined for ReadSettings {
         let managed = self.files[guard.at].rank == Rank::Managed;
         let mut variables: Vec<(OsString, OsString)> = Vec::new();
         for file in self.files.iter().filter(|file| !managed || file.rank == Rank::Managed) {
-            let members = file.root.as_ref().and_then(|root| root.get("env")).map(Node::members).unwrap_or_default();
-            let set = |node: &Node| node.text().unwrap_or_default().into();
+            let members = file.root.as_ref().and_then(|root| root.get("env")).map(Spanned::members).unwrap_or_default();
+            let set = |node: &Spanned| node.text().unwrap_or_default().into();
             variables.extend(members.iter().map(|member| (member.key.clone().into(), set(&member.node))));
         }
         variables.extend([
@@ -172,7 +172,7 @@ fn entries(files: &[SettingsFile], report: &mut Report) -> Vec<WholeEntry> {
 }
 
 /// The one line of all our events, `None` where nothing of ours is there at all.
-fn complete(at: usize, file: &Path, root: &Node) -> Result<Option<WholeEntry>, Vec<String>> {
+fn complete(at: usize, file: &Path, root: &Spanned) -> Result<Option<WholeEntry>, Vec<String>> {
     let all = found(root);
     if all.iter().all(|(_, found)| *found == SettingsEntry::Nothing) {
         return Ok(None);
@@ -200,7 +200,7 @@ fn losses(files: &[SettingsFile], guard: Rank, by_shell: bool) -> Vec<Loss> {
     let root = |rank: Rank| files.iter().filter(move |file| file.rank == rank).filter_map(|file| file.root.as_ref());
     // said in the file of --settings, it holds over the other files for the hooks of that file
     let held = guard == Rank::Flag
-        && root(Rank::Flag).any(|root| root.get("disableAllHooks").and_then(Node::bool) == Some(false));
+        && root(Rank::Flag).any(|root| root.get("disableAllHooks").and_then(Spanned::bool) == Some(false));
     for file in files {
         all.extend(file.losses(guard).into_iter().filter(|loss| !(held && loss.key == "disableAllHooks")));
         if by_shell {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::adapter::Environment;
 use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::report::Loss;
-use crate::adapter::setup::tree::{self, Node};
+use crate::adapter::setup::tree::{self, Spanned};
 use crate::os::git;
 
 /// The places of settings files, the weakest first.
@@ -59,7 +59,7 @@ pub struct SettingsFile {
     /// Its text; `None`: there is no such file.
     pub text: Option<Result<String, String>>,
     /// The settings, if it loads.
-    pub root: Option<Node>,
+    pub root: Option<Spanned>,
     /// The fault for which it does not load.
     pub broken: Option<String>,
 }

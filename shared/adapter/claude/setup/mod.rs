@@ -17,7 +17,7 @@ use crate::adapter::Registration;
 use crate::adapter::claude::{Claude, EVENTS, EntryForm, FAILS_CLOSED_FROM, SHELL_END, group, managed, settings};
 use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
-use crate::adapter::setup::tree::{self, Node};
+use crate::adapter::setup::tree::{self, Spanned};
 use crate::adapter::setup::{EntryPlace, Examined, Objection, PrintedForm, Setup, Unplaced, Unspliced};
 use crate::os::release::{Installed, installed};
 
@@ -110,19 +110,20 @@ impl Setup for Claude {
     }
 }
 
-/// Whether this hook entry runs our hook program, however it is spelled.
-fn is_ours(entry: &Node) -> bool {
-    let runs = |node: Option<&Node>| node.and_then(Node::text).is_some_and(|text| names(text, Claude::FACTS.program));
+/// This hook entry runs our hook program, however it is spelled.
+fn is_ours(entry: &Spanned) -> bool {
+    let runs =
+        |node: Option<&Spanned>| node.and_then(Spanned::text).is_some_and(|text| names(text, Claude::FACTS.program));
     runs(entry.get("command")) || entry.get("args").is_some_and(|args| args.items().iter().any(|word| runs(Some(word))))
 }
 
 /// The hook entries of a group.
-fn entries(group: &Node) -> &[Node] {
-    group.get("hooks").map(Node::items).unwrap_or_default()
+fn entries(group: &Spanned) -> &[Spanned] {
+    group.get("hooks").map(Spanned::items).unwrap_or_default()
 }
 
-/// Whether nothing but our hook is run by this group.
-fn wholly_ours(group: &Node) -> bool {
+/// This group runs our hook and nothing else.
+fn wholly_ours(group: &Spanned) -> bool {
     !entries(group).is_empty() && entries(group).iter().all(is_ours)
 }
 
@@ -137,13 +138,13 @@ pub enum SettingsEntry {
     Altered(String),
 }
 
-/// What each of our events holds.
-pub fn found(settings: &Node) -> Vec<(&'static str, SettingsEntry)> {
+/// Our entries, event by event.
+pub fn found(settings: &Spanned) -> Vec<(&'static str, SettingsEntry)> {
     EVENTS.into_iter().map(|event| (event, at_event(settings, event))).collect()
 }
 
-fn at_event(settings: &Node, event: &str) -> SettingsEntry {
-    let groups = settings.find(&["hooks", event]).map(Node::items).unwrap_or_default();
+fn at_event(settings: &Spanned, event: &str) -> SettingsEntry {
+    let groups = settings.find(&["hooks", event]).map(Spanned::items).unwrap_or_default();
     let mut best = SettingsEntry::Nothing;
     for each in groups.iter().filter(|group| entries(group).iter().any(is_ours)) {
         match reading(each) {
@@ -154,15 +155,15 @@ fn at_event(settings: &Node, event: &str) -> SettingsEntry {
     best
 }
 
-/// What a group that holds our hook comes to.
-fn reading(found: &Node) -> SettingsEntry {
+/// Read a group that holds our hook.
+fn reading(found: &Spanned) -> SettingsEntry {
     let Some(entry) = entries(found).iter().find(|entry| is_ours(entry)) else { return SettingsEntry::Nothing };
-    let Some(command) = entry.get("command").and_then(Node::text) else {
+    let Some(command) = entry.get("command").and_then(Spanned::text) else {
         return SettingsEntry::Altered("its `command` is not a string".into());
     };
     let (form, words) = match entry.get("args") {
         Some(args) => {
-            let words = std::iter::once(Some(command)).chain(args.items().iter().map(Node::text));
+            let words = std::iter::once(Some(command)).chain(args.items().iter().map(Spanned::text));
             (EntryForm::Exec, words.map(|word| word.map(String::from)).collect::<Option<Vec<_>>>())
         }
         None => (EntryForm::Shell, command.strip_suffix(SHELL_END).and_then(unquoted)),
@@ -180,13 +181,13 @@ fn reading(found: &Node) -> SettingsEntry {
     }
 }
 
-/// What about the entry differs, for the keys that decide whether it holds.
-fn difference(group: &Node, entry: &Node) -> String {
-    let spelled = |node: Option<&Node>| node.map_or("missing", Node::noun);
-    if group.get("matcher").and_then(Node::text) != Some("*") {
+/// Name the difference to the entry that is written, for the keys by which it holds.
+fn difference(group: &Spanned, entry: &Spanned) -> String {
+    let spelled = |node: Option<&Spanned>| node.map_or("missing", Spanned::noun);
+    if group.get("matcher").and_then(Spanned::text) != Some("*") {
         return "its `matcher` is not \"*\", so some calls pass it by".into();
     }
-    if entry.get("onFailure").and_then(Node::text) != Some("block") {
+    if entry.get("onFailure").and_then(Spanned::text) != Some("block") {
         return format!(
             "its `onFailure` is not \"block\" ({}), so a call runs when the hook fails",
             spelled(entry.get("onFailure"))
@@ -199,10 +200,10 @@ fn difference(group: &Node, entry: &Node) -> String {
 }
 
 /// The commands of other people's hooks on our events, with the event.
-pub fn others(settings: &Node) -> Vec<(&'static str, String)> {
+pub fn others(settings: &Spanned) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for event in EVENTS {
-        let groups = settings.find(&["hooks", event]).map(Node::items).unwrap_or_default();
+        let groups = settings.find(&["hooks", event]).map(Spanned::items).unwrap_or_default();
         for entry in groups.iter().flat_map(entries).filter(|entry| !is_ours(entry)) {
             let words = ["command", "url", "prompt", "tool", "type"].into_iter().find_map(|key| entry.get(key)?.text());
             all.push((event, words.unwrap_or("?").to_string()));

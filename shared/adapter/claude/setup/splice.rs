@@ -10,9 +10,9 @@ use super::{entries, is_ours, unreadable, wholly_ours};
 use crate::adapter::Registration;
 use crate::adapter::claude::{EVENTS, EntryForm, group};
 use crate::adapter::setup::text::{Edits, indent, newline};
-use crate::adapter::setup::tree::{self, Node};
+use crate::adapter::setup::tree::{self, Spanned};
 
-/// How the text of a file is laid out.
+/// The layout of a file's text.
 struct Indentation<'a> {
     newline: &'static str,
     /// The indentation of one level; none: all on one line.
@@ -112,7 +112,7 @@ pub fn taken_out(text: &str) -> Option<String> {
     }
 }
 
-/// Whether these two texts of a settings file differ in our entries alone, and the new one is one
+/// These two texts of a settings file differ in our entries alone, and the new one is one
 /// that the vendor loads.
 pub fn only_entries_differ(old: Option<&str>, new: &str) -> bool {
     let rest = |text: &str| match taken_out(text) {
@@ -128,13 +128,13 @@ pub fn only_entries_differ(old: Option<&str>, new: &str) -> bool {
     same && unreadable(new).is_none()
 }
 
-/// Whether there is nothing in the file, which is as good as no file.
+/// There is nothing in the file, which is as good as no file.
 pub fn blank(text: &str) -> bool {
     text[tree::bom(text)..].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 /// The indentation of the first member, if it has a line of its own.
-fn unit<'a>(text: &'a str, root: &Node) -> Option<&'a str> {
+fn unit<'a>(text: &'a str, root: &Spanned) -> Option<&'a str> {
     match root.members().first() {
         Some(first) => indent(text, first.at).map(|found| if found.is_empty() { "  " } else { found }),
         None => Some("  "),
@@ -142,7 +142,7 @@ fn unit<'a>(text: &'a str, root: &Node) -> Option<&'a str> {
 }
 
 /// Add to the end of an array or object.
-fn append(edits: &mut Edits, container: &Node, layout: &Indentation<'_>, depth: usize, texts: Vec<String>) {
+fn append(edits: &mut Edits, container: &Spanned, layout: &Indentation<'_>, depth: usize, texts: Vec<String>) {
     let last = container.items().last().or(container.members().last().map(|member| &member.node));
     let between = format!(",{}", layout.line(depth));
     if texts.is_empty() {
@@ -156,7 +156,7 @@ fn append(edits: &mut Edits, container: &Node, layout: &Indentation<'_>, depth: 
 }
 
 /// Put our group into an event's array, in the place of the one that is there.
-fn update(edits: &mut Edits, text: &str, groups: &Node, layout: &Indentation<'_>, line: &Registration) {
+fn update(edits: &mut Edits, text: &str, groups: &Spanned, layout: &Indentation<'_>, line: &Registration) {
     let kept = groups.items().iter().position(wholly_ours);
     match kept.map(|at| &groups.items()[at]) {
         Some(old) => {
@@ -177,7 +177,7 @@ fn update(edits: &mut Edits, text: &str, groups: &Node, layout: &Indentation<'_>
 
 /// Take our hook out of an event's array, but for the group at `kept`. Whether the array was made
 /// by us and is empty now.
-fn take_from(edits: &mut Edits, text: &str, groups: &Node, kept: Option<usize>) -> bool {
+fn take_from(edits: &mut Edits, text: &str, groups: &Spanned, kept: Option<usize>) -> bool {
     let items = groups.items();
     let gone: Vec<bool> = items.iter().enumerate().map(|(at, group)| Some(at) != kept && wholly_ours(group)).collect();
     for group in items.iter().filter(|group| !wholly_ours(group)) {
@@ -214,6 +214,6 @@ fn cut(edits: &mut Edits, spans: &[Range<usize>], gone: &[bool]) -> bool {
 }
 
 /// See the top: white space before the last bracket.
-fn made_by_us(text: &str, container: &Node) -> bool {
+fn made_by_us(text: &str, container: &Spanned) -> bool {
     text[..container.span.end - 1].ends_with([' ', '\t', '\r', '\n'])
 }

@@ -83,7 +83,7 @@ impl Around {
         all
     }
 
-    /// How a variable of this name answers for the hook, if it does. In a file that is there for Codex alone nobody has
+    /// The way in which a variable of this name answers for the hook, if it does. In a file that is there for Codex alone nobody has
     /// a good reason for a name that the loader obeys; in an environment only what puts code into a program is one.
     fn answers(&self, name: &str, sealed_off: bool, in_file: bool) -> Option<String> {
         let shell = match name {

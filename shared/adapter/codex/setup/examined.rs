@@ -13,7 +13,7 @@ use super::{
 use crate::adapter::codex::{Codex, PROJECTS_GATED_FROM, command, parts};
 use crate::adapter::setup::report::{Liveness, OtherHook, Report, SeenFile};
 use crate::adapter::setup::terms::names;
-use crate::adapter::setup::tree::Node;
+use crate::adapter::setup::tree::Spanned;
 use crate::adapter::setup::{Depth, Examined, Trial, WholeEntry, Wiring, mcp_call, payloads};
 use crate::os::permissions;
 use crate::os::release::{Installed, Release, installed};
@@ -39,7 +39,7 @@ impl ReadConfig {
         Ok(ReadConfig { files: places.read(), places, around, gated })
     }
 
-    /// Whether a project's file is heard.
+    /// A project's file is heard.
     fn trusts(&self, file: &ConfigFile) -> bool {
         let user = self.files.iter().find(|file| file.rank == ConfigRank::User).and_then(|file| file.root.as_ref());
         !self.gated || self.places.trusted(user, &file.path)
@@ -233,10 +233,10 @@ fn losses(files: &[ConfigFile], guard: ConfigRank, trusted: &dyn Fn(&ConfigFile)
         files.iter().find(|config| config.rank == ConfigRank::User).map(|config| config.path.display().to_string());
     for config in files.iter().filter(|config| config.rank == ConfigRank::Profile) {
         // merged over the user's own (measured); of no other config is it
-        let state = config.root.as_ref().and_then(|root| root.find(&["hooks", "state"])).map(Node::members);
+        let state = config.root.as_ref().and_then(|root| root.find(&["hooks", "state"])).map(Spanned::members);
         for member in state.unwrap_or_default() {
             let ours = user.as_ref().is_some_and(|user| member.key.starts_with(&format!("{user}:")));
-            let off = member.node.get("enabled").and_then(Node::bool) == Some(false);
+            let off = member.node.get("enabled").and_then(Spanned::bool) == Some(false);
             if ours && (off || member.node.get("trusted_hash").is_some()) {
                 let what = if off { "switches the entry there off" } else { "says what is trusted there instead" };
                 let (file, key) = (config.path.display(), &member.key);

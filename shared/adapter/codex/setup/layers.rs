@@ -8,7 +8,7 @@ use crate::adapter::Environment;
 use crate::adapter::codex::FEATURES;
 use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::report::Loss;
-use crate::adapter::setup::tree::{self, Node};
+use crate::adapter::setup::tree::{self, Spanned};
 
 /// The older name of `hooks`. The vendor takes it still, with a warning.
 const OLD_HOOKS: &str = "codex_hooks";
@@ -68,7 +68,7 @@ pub struct ConfigFile {
     /// There is such a file.
     pub present: bool,
     /// Its content, if it loads.
-    pub root: Option<Node>,
+    pub root: Option<Spanned>,
     /// The fault for which it does not load.
     pub broken: Option<String>,
 }
@@ -137,13 +137,13 @@ impl ConfigFiles {
         all
     }
 
-    /// Whether the user's configuration trusts the folder that a project's file is in: by that
+    /// The user's configuration trusts the folder that a project's file is in: by that
     /// folder, or by the project's root.
-    pub fn trusted(&self, user: Option<&Node>, file: &Path) -> bool {
+    pub fn trusted(&self, user: Option<&Spanned>, file: &Path) -> bool {
         let projects = user.and_then(|root| root.get("projects"));
         let trusts = |folder: &Path| {
             let trust = projects.and_then(|projects| projects.get(&folder.to_string_lossy()));
-            trust.and_then(|trust| trust.get("trust_level")).and_then(Node::text) == Some("trusted")
+            trust.and_then(|trust| trust.get("trust_level")).and_then(Spanned::text) == Some("trusted")
         };
         let folder = file.parent().and_then(Path::parent);
         folder.is_some_and(trusts) || self.project_folders().first().is_some_and(|root| trusts(root))
@@ -207,7 +207,7 @@ impl ConfigFile {
             return Some(why.clone());
         }
         let root = self.root.as_ref().filter(|_| self.rank != ConfigRank::Hooks)?;
-        let flags = root.get("features").map(Node::members).unwrap_or_default();
+        let flags = root.get("features").map(Spanned::members).unwrap_or_default();
         let known = |key: &str| key == OLD_HOOKS || FEATURES.iter().any(|(feature, _)| *feature == key);
         let odd = flags.iter().find(|flag| known(&flag.key) && flag.node.bool().is_none());
         let odd = odd.map(|flag| format!("features.{} is {}, not a boolean", flag.key, flag.node.noun()));
@@ -228,7 +228,7 @@ impl ConfigFile {
             }
         }
         let only = self.root.as_ref().and_then(|root| root.get("allow_managed_hooks_only"));
-        if self.rank == ConfigRank::Requirements && only.and_then(Node::bool) == Some(true) {
+        if self.rank == ConfigRank::Requirements && only.and_then(Spanned::bool) == Some(true) {
             let what = "drops every hook that does not stand in this file";
             all.push(Loss::new("allow_managed_hooks_only", what, "add the entries here: mh-setup codex --managed"));
         }

@@ -23,7 +23,7 @@ use crate::adapter::codex::{
 };
 use crate::adapter::setup::file::in_words;
 use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
-use crate::adapter::setup::tree::{Member, Node};
+use crate::adapter::setup::tree::{Member, Spanned};
 use crate::adapter::setup::{EntryPlace, Examined, PrintedForm, Setup, Unplaced, Unspliced};
 use crate::seal::VerifiedFrame;
 
@@ -119,22 +119,22 @@ limits: the configuration of a project that you trust can undo features.hooks = 
     }
 }
 
-/// Whether this hook entry runs our hook program, however it is spelled.
-fn is_ours(entry: &Node) -> bool {
-    entry.get("command").and_then(Node::text).is_some_and(|text| names(text, Codex::FACTS.program))
+/// This hook entry runs our hook program, however it is spelled.
+fn is_ours(entry: &Spanned) -> bool {
+    entry.get("command").and_then(Spanned::text).is_some_and(|text| names(text, Codex::FACTS.program))
 }
 
-fn entries(group: &Node) -> &[Node] {
-    group.get("hooks").map(Node::items).unwrap_or_default()
+fn entries(group: &Spanned) -> &[Spanned] {
+    group.get("hooks").map(Spanned::items).unwrap_or_default()
 }
 
-fn wholly_ours(group: &Node) -> bool {
+fn wholly_ours(group: &Spanned) -> bool {
     !entries(group).is_empty() && entries(group).iter().all(is_ours)
 }
 
 /// The groups of an event.
-fn groups<'a>(root: &'a Node, event: &str) -> &'a [Node] {
-    root.find(&["hooks", event]).map(Node::items).unwrap_or_default()
+fn groups<'a>(root: &'a Spanned, event: &str) -> &'a [Spanned] {
+    root.find(&["hooks", event]).map(Spanned::items).unwrap_or_default()
 }
 
 /// Our entry under one event.
@@ -155,22 +155,22 @@ pub enum ConfigEntry {
 pub struct Older {
     /// The hook's line.
     pub line: Registration,
-    /// What the hook is told by it.
+    /// The flags of that line.
     pub terms: EntryTerms,
     /// Which group of its event it is.
     pub at: usize,
     /// The command as it stands there.
     pub command: String,
-    /// What is better about the one that is written now.
+    /// The fault that the one which is written now does not have.
     pub why: String,
 }
 
-/// What each of our events holds.
-pub fn found(root: &Node) -> Vec<(&'static str, &'static str, ConfigEntry)> {
+/// Our entries, event by event, each with the name that trust goes by.
+pub fn found(root: &Spanned) -> Vec<(&'static str, &'static str, ConfigEntry)> {
     EVENTS.into_iter().map(|(event, snake)| (event, snake, at_event(root, event))).collect()
 }
 
-fn at_event(root: &Node, event: &str) -> ConfigEntry {
+fn at_event(root: &Spanned, event: &str) -> ConfigEntry {
     let mut best = ConfigEntry::Nothing;
     for (at, each) in groups(root, event).iter().enumerate() {
         if !entries(each).iter().any(is_ours) {
@@ -184,7 +184,7 @@ fn at_event(root: &Node, event: &str) -> ConfigEntry {
     best
 }
 
-fn reading(event: &str, found: &Node, at: usize) -> ConfigEntry {
+fn reading(event: &str, found: &Spanned, at: usize) -> ConfigEntry {
     let said = entries(found).iter().find(|entry| is_ours(entry)).and_then(|entry| entry.get("command")?.text());
     let read = said.and_then(|said| {
         let parts = parts(said)?;
@@ -216,22 +216,22 @@ fn reading(event: &str, found: &Node, at: usize) -> ConfigEntry {
 }
 
 /// The group that `mh-setup` writes for this command.
-fn expected(event: &str, command: &str) -> Option<Node> {
+fn expected(event: &str, command: &str) -> Option<Spanned> {
     let config = parse(&group(event, command)).ok()?;
     groups(&config.root, event).first().cloned()
 }
 
-/// Why Codex would skip our entry at this place without a word, if it would.
-pub fn distrust(root: &Node, config: &str, snake: &str, at: usize, command: &str) -> Option<String> {
+/// The reason for which Codex skips our entry at this place without a word, if it does.
+pub fn distrust(root: &Spanned, config: &str, snake: &str, at: usize, command: &str) -> Option<String> {
     let key = trust_key(config, snake, at, 0);
     let state = root.find(&["hooks", "state", &key]);
-    let hash = state.and_then(|state| state.get("trusted_hash")).and_then(Node::text);
+    let hash = state.and_then(|state| state.get("trusted_hash")).and_then(Spanned::text);
     match hash {
         None => Some(format!("it is not trusted: there is no hooks.state.\"{key}\" with its hash")),
         Some(hash) if hash != trusted_hash(snake, command) => {
             Some(format!("the hash in hooks.state.\"{key}\" is another entry's, so it is not trusted"))
         }
-        Some(_) if state.and_then(|state| state.get("enabled")).and_then(Node::bool) == Some(false) => {
+        Some(_) if state.and_then(|state| state.get("enabled")).and_then(Spanned::bool) == Some(false) => {
             Some(format!("hooks.state.\"{key}\" has enabled = false"))
         }
         Some(_) => None,
@@ -240,24 +240,24 @@ pub fn distrust(root: &Node, config: &str, snake: &str, at: usize, command: &str
 
 /// The keys of trust that is left of an entry of ours which is not there any more, or not there by that key: its hash is
 /// that of one of these commands, and it is no key of `live`.
-fn dead_trust<'a>(root: &'a Node, commands: &[String], live: &[String]) -> Vec<&'a Member> {
+fn dead_trust<'a>(root: &'a Spanned, commands: &[String], live: &[String]) -> Vec<&'a Member> {
     let ours = |member: &Member| {
         let mut parts = member.key.rsplitn(4, ':');
         let (_, _, snake, file) = (parts.next(), parts.next(), parts.next(), parts.next());
         let (Some(snake), Some(file)) = (snake, file) else { return false };
-        let hash = member.node.get("trusted_hash").and_then(Node::text);
+        let hash = member.node.get("trusted_hash").and_then(Spanned::text);
         let event = EVENTS.iter().any(|(_, known)| *known == snake);
         event
             && file.starts_with('/')
             && !file.starts_with("/<")
             && commands.iter().any(|command| hash == Some(&trusted_hash(snake, command)))
     };
-    let state = root.find(&["hooks", "state"]).map(Node::members).unwrap_or_default();
+    let state = root.find(&["hooks", "state"]).map(Spanned::members).unwrap_or_default();
     state.iter().filter(|member| !live.contains(&member.key) && ours(member)).collect()
 }
 
 /// The commands of our entries, as they stand there.
-fn commands(root: &Node) -> Vec<String> {
+fn commands(root: &Spanned) -> Vec<String> {
     let all = EVENTS.iter().flat_map(|(event, _)| groups(root, event)).flat_map(entries).filter(|entry| is_ours(entry));
     let mut all: Vec<String> = all.filter_map(|entry| Some(entry.get("command")?.text()?.to_string())).collect();
     all.sort();
@@ -266,7 +266,7 @@ fn commands(root: &Node) -> Vec<String> {
 }
 
 /// The commands of other people's hooks on our events, with the event.
-pub fn others(root: &Node) -> Vec<(&'static str, String)> {
+pub fn others(root: &Spanned) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for (event, _) in EVENTS {
         for entry in groups(root, event).iter().flat_map(entries).filter(|entry| !is_ours(entry)) {

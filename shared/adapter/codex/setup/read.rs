@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use toml_edit::{Document, Item, TableLike, Value as Toml};
 
-use crate::adapter::setup::tree::{Member, Node, Value};
+use crate::adapter::setup::tree::{Member, Spanned, Value};
 use crate::json::Fault;
 
 /// A configuration.
 #[derive(Debug)]
 pub struct Config {
     /// Its tables and values.
-    pub root: Node,
+    pub root: Spanned,
     document: Document<String>,
 }
 
@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Result<Config, Fault> {
     Ok(Config { root, document })
 }
 
-/// How a table is written.
+/// The ways to write a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableForm {
     /// There is none, or none of its own: a header of it can still be written.
@@ -43,7 +43,7 @@ pub enum TableForm {
 }
 
 impl Config {
-    /// How the table at these keys is written.
+    /// The way in which the table at these keys is written.
     pub fn form(&self, path: &[&str]) -> TableForm {
         let mut item = self.document.as_item();
         for key in path {
@@ -73,7 +73,7 @@ impl Config {
 }
 
 /// Where a value begins; for one that has no place of its own, the first thing inside it.
-pub fn begin(node: &Node) -> usize {
+pub fn begin(node: &Spanned) -> usize {
     match (node.span.is_empty(), node.items(), node.members()) {
         (true, [first, ..], _) => begin(first),
         (true, _, [first, ..]) => first.at,
@@ -82,33 +82,33 @@ pub fn begin(node: &Node) -> usize {
 }
 
 /// Where the last thing inside a value ends.
-pub fn end(node: &Node) -> usize {
+pub fn end(node: &Spanned) -> usize {
     let inside = node.items().iter().chain(node.members().iter().map(|member| &member.node));
     inside.map(end).max().unwrap_or(0).max(node.span.end)
 }
 
-fn table(table: &dyn TableLike, span: Range<usize>, text: &str) -> Node {
+fn table(table: &dyn TableLike, span: Range<usize>, text: &str) -> Spanned {
     let members = table.iter().map(|(key, item)| Member {
         at: table.key(key).and_then(|key| key.span()).map_or(0, |span| span.start),
         key: key.into(),
         node: item_node(item, text),
     });
-    Node { span, value: Value::Object(members.collect()) }
+    Spanned { span, value: Value::Object(members.collect()) }
 }
 
-fn item_node(item: &Item, text: &str) -> Node {
+fn item_node(item: &Item, text: &str) -> Spanned {
     match item {
-        Item::None => Node { span: 0..0, value: Value::Null },
+        Item::None => Spanned { span: 0..0, value: Value::Null },
         Item::Value(found) => value(found, text),
         Item::Table(found) => table(found, found.span().unwrap_or(0..0), text),
         Item::ArrayOfTables(found) => {
             let items = found.iter().map(|each| table(each, each.span().unwrap_or(0..0), text));
-            Node { span: 0..0, value: Value::Array(items.collect()) }
+            Spanned { span: 0..0, value: Value::Array(items.collect()) }
         }
     }
 }
 
-fn value(found: &Toml, text: &str) -> Node {
+fn value(found: &Toml, text: &str) -> Spanned {
     let span = found.span().unwrap_or(0..0);
     let value = match found {
         Toml::String(string) => Value::Text(string.value().clone()),
@@ -117,5 +117,5 @@ fn value(found: &Toml, text: &str) -> Node {
         Toml::InlineTable(inside) => return table(inside, span, text),
         _ => Value::Number(text.get(span.clone()).unwrap_or_default().into()),
     };
-    Node { span, value }
+    Spanned { span, value }
 }

@@ -11,7 +11,7 @@ use super::{commands, dead_trust, entries, expected, groups, is_ours, wholly_our
 use crate::adapter::Registration;
 use crate::adapter::codex::{EVENTS, FEATURES, basic, command, group, trust, trust_key, trusted_hash};
 use crate::adapter::setup::text::{Edits, line_end, line_start, newline};
-use crate::adapter::setup::tree::{Member, Node, Value};
+use crate::adapter::setup::tree::{Member, Spanned, Value};
 use crate::json::Fault;
 
 const MARK: &str = " # mh-setup";
@@ -52,7 +52,7 @@ pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Resu
 }
 
 /// The keys by which our entries are trusted, or will be, in this file.
-fn live_keys(root: &Node, file: &str) -> Vec<String> {
+fn live_keys(root: &Spanned, file: &str) -> Vec<String> {
     let key = |(event, snake): (&str, &str)| {
         let there = groups(root, event);
         trust_key(file, snake, there.iter().position(wholly_ours).unwrap_or(there.len()), 0)
@@ -69,8 +69,8 @@ fn without_dead(text: &str, config: &Config, ran: &[String], live: &[String]) ->
     out.finish()
 }
 
-/// Whether an event holds at most one group of ours, and nothing of ours in anybody else's.
-fn in_place(groups: &[Node]) -> bool {
+/// An event holds at most one group of ours, and nothing of ours in anybody else's.
+fn in_place(groups: &[Spanned]) -> bool {
     let wholly = groups.iter().filter(|group| wholly_ours(group)).count();
     wholly < 2 && groups.iter().filter(|group| !wholly_ours(group)).flat_map(entries).all(|entry| !is_ours(entry))
 }
@@ -102,7 +102,7 @@ impl Work<'_> {
         let path = ["features"];
         self.fits(&path, false)?;
         let table = self.config.root.find(&path);
-        let is = |key: &str, on: bool| table.and_then(|table| table.get(key)).and_then(Node::bool) == Some(on);
+        let is = |key: &str, on: bool| table.and_then(|table| table.get(key)).and_then(Spanned::bool) == Some(on);
         if FEATURES.into_iter().all(|(key, on)| is(key, on)) {
             return Ok(());
         }
@@ -140,7 +140,7 @@ impl Work<'_> {
     }
 
     /// Give a value another one, and keep the old one behind it.
-    fn set(&mut self, node: &Node, new: &str, keep: bool) -> Result<(), Fault> {
+    fn set(&mut self, node: &Spanned, new: &str, keep: bool) -> Result<(), Fault> {
         let old = self.text.get(node.span.clone()).unwrap_or_default();
         let rest = self.text[node.span.end..line_end(self.text, node.span.end)].trim();
         let plain = matches!(node.value, Value::Bool(_) | Value::Text(_)) && !old.contains(['\n', '#']);
@@ -212,7 +212,7 @@ impl Work<'_> {
     }
 
     /// Say in a trust that its entry is on, behind the hash.
-    fn enable(&mut self, key: &str, trusted: &Node, keep: bool) -> Result<(), Fault> {
+    fn enable(&mut self, key: &str, trusted: &Spanned, keep: bool) -> Result<(), Fault> {
         let mark = if keep { MARK } else { "" };
         match self.config.form(&["hooks", "state", key]) {
             TableForm::Header(_) => {
@@ -267,11 +267,11 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     let config = parse(text)?;
     let mut out = Out { text, edits: Edits::default(), to_end: false };
     let mut gone = Vec::new();
-    for member in config.root.get("hooks").map(Node::members).unwrap_or_default() {
+    for member in config.root.get("hooks").map(Spanned::members).unwrap_or_default() {
         let places = out.groups(member.node.items());
         let Some((_, snake)) = EVENTS.into_iter().find(|(event, _)| *event == member.key) else { continue };
         let prefix = format!("{file}:{snake}:");
-        for state in config.root.find(&["hooks", "state"]).map(Node::members).unwrap_or_default() {
+        for state in config.root.find(&["hooks", "state"]).map(Spanned::members).unwrap_or_default() {
             if let Some(place) = state.key.strip_prefix(&prefix).and_then(numbers)
                 && out.state(&config, state, place, &places, &prefix)
             {
@@ -292,7 +292,7 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     Ok((!left.is_empty() || !text.starts_with("[features] # mh-setup")).then_some(left))
 }
 
-/// Whether these two texts of the configuration `file` differ in our entries and their trust alone.
+/// These two texts of the configuration `file` differ in our entries and their trust alone.
 pub fn only_entries_differ(old: &str, new: &str, file: &str) -> bool {
     let rest = |text: &str| {
         let text = taken_out(text, file).ok()?.unwrap_or_default();
@@ -313,12 +313,12 @@ type Places = Vec<((usize, usize), Option<(usize, usize)>)>;
 struct Out<'a> {
     text: &'a str,
     edits: Edits,
-    /// Whether something was cut that reached to the end of the file.
+    /// Something was cut that reached to the end of the file.
     to_end: bool,
 }
 
 impl Out<'_> {
-    fn groups(&mut self, groups: &[Node]) -> Places {
+    fn groups(&mut self, groups: &[Spanned]) -> Places {
         let (mut places, mut group_at) = (Places::new(), 0);
         for (at, group) in groups.iter().enumerate() {
             let gone = wholly_ours(group);
@@ -339,7 +339,7 @@ impl Out<'_> {
         places
     }
 
-    /// What becomes of a trust whose entry is at this place. Whether something was done to it.
+    /// Take a trust whose entry is at this place out, or along with that entry; true, if it was one of the two.
     fn state(&mut self, config: &Config, state: &Member, place: (usize, usize), places: &Places, prefix: &str) -> bool {
         let at = state.at;
         match places.iter().find(|(from, _)| *from == place).map(|(_, to)| *to) {
@@ -360,7 +360,7 @@ impl Out<'_> {
     }
 
     /// Cut a trust out.
-    fn cut_state(&mut self, config: &Config, at: usize, key: &str, state: &Node) {
+    fn cut_state(&mut self, config: &Config, at: usize, key: &str, state: &Spanned) {
         match config.form(&["hooks", "state", key]) {
             TableForm::Header(span) => self.cut(span.start..end(state)),
             _ => self.cut(at..end(state)),
@@ -381,7 +381,7 @@ impl Out<'_> {
     }
 
     /// Take back what a comment says was changed in this table. Whether there was any.
-    fn unmark(&mut self, table: &Node) -> bool {
+    fn unmark(&mut self, table: &Spanned) -> bool {
         let mut any = false;
         for member in table.members() {
             let span = &member.node.span;
@@ -401,14 +401,14 @@ impl Out<'_> {
 
     /// A header that we have made goes with its table, or loses its mark where others have put
     /// something under it.
-    fn made_header(&mut self, header: Range<usize>, table: &Node) {
+    fn made_header(&mut self, header: Range<usize>, table: &Spanned) {
         let rest = &self.text[header.end..line_end(self.text, header.end)];
         if rest.trim_end() != MARK {
             return;
         }
         // tables below it have headers of their own, and stay
         let direct = || table.members().iter().map(|member| &member.node).filter(|node| !self.is_header(node));
-        let ours = |node: &Node| {
+        let ours = |node: &Spanned| {
             let rest = &self.text[node.span.end..line_end(self.text, node.span.end)];
             rest.trim_end() == MARK
         };
@@ -421,8 +421,8 @@ impl Out<'_> {
         }
     }
 
-    /// Whether a table stands under a header of its own.
-    fn is_header(&self, node: &Node) -> bool {
+    /// A table stands under a header of its own.
+    fn is_header(&self, node: &Spanned) -> bool {
         matches!(node.value, Value::Object(_))
             && (node.span.is_empty() || self.text[node.span.clone()].starts_with('['))
     }
