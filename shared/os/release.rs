@@ -202,6 +202,16 @@ mod tests {
     }
 
     #[test]
+    fn a_child_that_holds_the_output_open_is_not_waited_for() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo 1.2.3; sleep 3 &"]);
+        let said = said_within(command, PATIENCE, Duration::from_millis(50));
+        assert_eq!(said, Err(NoAnswer::LeftOpen));
+        let missing = said_within(Command::new("/nowhere/at/all"), PATIENCE, PATIENCE);
+        assert_eq!(missing, Err(NoAnswer::Unstarted("no such file or directory".into())));
+    }
+
+    #[test]
     fn one_that_hangs_is_ended_with_what_it_has_started() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "sleep 1000 & echo $!; wait"]).stdin(Stdio::null()).stdout(Stdio::piped());

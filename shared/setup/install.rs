@@ -7,7 +7,7 @@ use super::line::{PreparedLine, new_enough, prepare};
 use super::{PROGRAM, Request};
 use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::text::line_and_column;
-use crate::adapter::setup::{PrintedForm, Setup, Unplaced, Unspliced};
+use crate::adapter::setup::{Offers, PrintedForm, SETUPS, Setup, Unplaced, Unspliced};
 use crate::os;
 use crate::os::lock::lock;
 use crate::os::{End, Stop, complain};
@@ -15,7 +15,7 @@ use crate::os::{End, Stop, complain};
 impl From<Unplaced> for Stop {
     fn from(unplaced: Unplaced) -> Self {
         match unplaced {
-            Unplaced::Unfit(why) => Stop::usage(why),
+            Unplaced::Untold(why) => Stop::usage(why),
             Unplaced::Missing(why) => Stop::failed(why),
         }
     }
@@ -24,7 +24,8 @@ impl From<Unplaced> for Stop {
 /// Do what is asked for with this vendor's entries; what there is to say about it.
 pub(crate) fn work(vendor: &dyn Setup, request: &Request) -> Result<(String, End), Stop> {
     let place = request.place();
-    vendor.takes(&place, request.shell)?;
+    offered(vendor, request)?;
+    vendor.ready().map_err(Stop::failed)?;
     let text = match request.printed() {
         Some(form) => print(vendor, request, form)?,
         None => {
@@ -33,6 +34,25 @@ pub(crate) fn work(vendor: &dyn Setup, request: &Request) -> Result<(String, End
         }
     };
     Ok((text, End::Good))
+}
+
+/// Refuse a form or a place that this vendor does not have.
+fn offered(vendor: &dyn Setup, request: &Request) -> Result<(), Stop> {
+    let those = |has: fn(&Offers) -> bool| {
+        let all = SETUPS.iter().filter(|vendor| has(vendor.offers()));
+        all.map(|vendor| vendor.facts().word).collect::<Vec<_>>().join(" or ")
+    };
+    match vendor.offers() {
+        Offers { shell: Err(why), .. } if request.shell => {
+            let who = those(|offers| offers.shell.is_ok());
+            Err(Stop::usage(format!("--shell is for {who}; {why}")))
+        }
+        Offers { project: Err(why), .. } if request.project.is_some() => {
+            let who = those(|offers| offers.project.is_ok());
+            Err(Stop::usage(format!("--project is for {who}: {why}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn print(vendor: &dyn Setup, request: &Request, form: PrintedForm) -> Result<String, Stop> {

@@ -29,11 +29,16 @@ pub trait Setup: Hook {
     /// Measured ways round the hook that a launch has, and that no file shows.
     fn unseen(&self) -> &'static [&'static str];
 
-    /// Hold what the command line asks for to what this vendor has.
+    /// The places and forms that it has, in the words of the help.
+    fn offers(&self) -> &'static Offers;
+
+    /// Refuse to do anything where the vendor would not find its own configuration.
     ///
     /// # Errors
-    /// It has no such place or form.
-    fn takes(&self, place: &EntryPlace, shell: bool) -> Result<(), Unplaced>;
+    /// It would not.
+    fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// The file that entries stand in at this place.
     ///
@@ -97,6 +102,23 @@ pub trait Setup: Hook {
     fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, String>;
 }
 
+/// The places and forms of a vendor's entries, each as it stands in the help of `mh-setup`, or why the vendor has none.
+#[derive(Debug)]
+pub struct Offers {
+    /// `--project DIR`, to follow the product's name.
+    pub project: Result<&'static str, &'static str>,
+    /// `--user`, to follow the product's name.
+    pub user: &'static str,
+    /// `--print`.
+    pub print: &'static str,
+    /// `--print --shell`.
+    pub shell: Result<&'static str, &'static str>,
+    /// `--managed`.
+    pub managed: &'static str,
+    /// The flag by which the vendor is given one more file, which doctor is told by `--settings`.
+    pub flag: Option<&'static str>,
+}
+
 /// The places that entries are asked for in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryPlace {
@@ -122,8 +144,8 @@ pub enum PrintedForm {
 /// The reason why there is no place for entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unplaced {
-    /// The command line asks for what this vendor does not have.
-    Unfit(String),
+    /// The command line does not say where.
+    Untold(String),
     /// The place cannot be found.
     Missing(String),
 }

@@ -183,6 +183,37 @@ mod tests {
     }
 
     #[test]
+    fn flags_have_one_order_and_those_of_a_run_are_no_entrys() {
+        let pin = Digest::parse(&"a".repeat(64));
+        let flags = Flags {
+            frame: Some("/f"),
+            pin: pin.as_ref(),
+            audit: Some("/a"),
+            require_frame: true,
+            decider: Some("unix:/d"),
+            audit_input: true,
+            deadline: Some(5),
+            ..Flags::of(Policy::Frame)
+        };
+        let line = flags.registration("/bin/mh-hook-claude");
+        let words = format!(
+            "--frame /f --digest {} --policy frame --audit /a --require-frame --decider unix:/d --audit-input --deadline 5",
+            "a".repeat(64)
+        );
+        assert_eq!((line.arguments.join(" "), line.patience), (words, 5));
+        assert_eq!(Flags::of(Policy::DenyOnly).arguments(), ["--policy", "deny-only"]);
+        let entry = Flags { decider: None, audit_input: false, deadline: None, ..flags };
+        assert!(EntryTerms::of(&entry.arguments()).is_some());
+        for more in [
+            Flags { decider: flags.decider, ..entry },
+            Flags { audit_input: true, ..entry },
+            Flags { deadline: flags.deadline, ..entry },
+        ] {
+            assert_eq!(EntryTerms::of(&more.arguments()), None, "{more:?}");
+        }
+    }
+
+    #[test]
     fn a_program_is_known_by_its_whole_name() {
         for line in ["mh-hook-claude", "/b/mh-hook-claude --x", "exec '/b/mh-hook-claude'", "A=1 mh-hook-claude;:"] {
             assert!(names(line, "mh-hook-claude"), "{line}");

@@ -18,7 +18,7 @@ use crate::adapter::claude::{Claude, EVENTS, EntryForm, FAILS_CLOSED_FROM, SHELL
 use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
 use crate::adapter::setup::tree::{self, Spanned};
-use crate::adapter::setup::{EntryPlace, Examined, Objection, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::adapter::setup::{EntryPlace, Examined, Objection, Offers, PrintedForm, Setup, Unplaced, Unspliced};
 use crate::os::release::{Installed, installed};
 
 impl Setup for Claude {
@@ -33,13 +33,20 @@ impl Setup for Claude {
         ]
     }
 
-    fn takes(&self, _: &EntryPlace, _: bool) -> Result<(), Unplaced> {
-        Ok(())
+    fn offers(&self) -> &'static Offers {
+        &Offers {
+            project: Ok("the settings of the project that is started in DIR"),
+            user: "the user's settings",
+            print: "JSON for a settings file of Claude Code",
+            shell: Ok("the form for releases before 2.1.295, which know no onFailure"),
+            managed: "managed settings of Claude Code",
+            flag: Some("--settings"),
+        }
     }
 
     fn file(&self, place: &EntryPlace) -> Result<PathBuf, Unplaced> {
         match place {
-            EntryPlace::Untold => Err(Unplaced::Unfit("say where: --project DIR or --user".into())),
+            EntryPlace::Untold => Err(Unplaced::Untold("say where: --project DIR or --user".into())),
             EntryPlace::Project(project) => {
                 // as the vendor names the folder that it is started in
                 let real = std::fs::canonicalize(project).ok().filter(|project| project.is_dir());

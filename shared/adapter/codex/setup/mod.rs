@@ -24,11 +24,16 @@ use crate::adapter::codex::{
 use crate::adapter::setup::file::in_words;
 use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
 use crate::adapter::setup::tree::{Member, Spanned};
-use crate::adapter::setup::{EntryPlace, Examined, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::adapter::setup::{EntryPlace, Examined, Offers, PrintedForm, Setup, Unplaced, Unspliced};
 use crate::seal::VerifiedFrame;
 
 /// The words for a home that nothing names.
 const HOMELESS: &str = "neither CODEX_HOME nor HOME is set";
+
+/// The user's configuration, by the name that Codex has for it, which trust is keyed with.
+fn own_config() -> Result<PathBuf, String> {
+    Ok(home(&|name| std::env::var_os(name)).ok_or(HOMELESS)?.join("config.toml"))
+}
 
 impl Setup for Codex {
     fn oldest(&self) -> (&'static str, &'static str) {
@@ -42,34 +47,30 @@ impl Setup for Codex {
         ]
     }
 
-    fn takes(&self, place: &EntryPlace, shell: bool) -> Result<(), Unplaced> {
-        if shell {
-            return Err(Unplaced::Unfit("--shell is for claude; codex always runs a shell".into()));
+    fn offers(&self) -> &'static Offers {
+        &Offers {
+            project: Err("codex takes trust from the user's configuration alone, so the entries stand there too"),
+            user: "config.toml in its home (always)",
+            print: "TOML for the config.toml of Codex with the hashes by which it trusts them",
+            shell: Err("codex always runs a shell"),
+            managed: "requirements.toml of Codex",
+            flag: None,
         }
-        self.file(place).map(drop)
     }
 
-    /// By the name that Codex has for it, which trust is keyed with.
-    fn file(&self, place: &EntryPlace) -> Result<PathBuf, Unplaced> {
-        if let EntryPlace::Project(_) = place {
-            return Err(Unplaced::Unfit(
-                "--project is for claude: codex takes trust from the user's configuration alone, so the entries stand \
-                 there too"
-                    .into(),
-            ));
-        }
-        match home(&|name| std::env::var_os(name)) {
-            Some(home) => Ok(home.join("config.toml")),
-            None => Err(Unplaced::Missing(HOMELESS.into())),
-        }
+    fn ready(&self) -> Result<(), String> {
+        own_config().map(drop)
+    }
+
+    fn file(&self, _: &EntryPlace) -> Result<PathBuf, Unplaced> {
+        own_config().map_err(Unplaced::Missing)
     }
 
     fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String> {
         if form == PrintedForm::Managed {
             return Ok(managed(line));
         }
-        let home = home(&|name| std::env::var_os(name)).ok_or(HOMELESS)?;
-        Ok(config(line, &in_words(&home.join("config.toml"))?))
+        Ok(config(line, &in_words(&own_config()?)?))
     }
 
     fn managed_file(&self) -> &'static str {
