@@ -22,6 +22,7 @@ use std::fmt;
 use std::path::Path;
 
 use self::run::Run;
+use self::setup::Setup;
 use crate::decide::{Asks, Half, Need, Reading, Wanted};
 pub use crate::decide::{Event, Verdict};
 use crate::frame::{Operation, mcp};
@@ -128,7 +129,7 @@ pub trait Hook: Sync + fmt::Debug {
 }
 
 /// A vendor, whole.
-pub trait Adapter: Run {}
+pub trait Adapter: Run + Setup {}
 
 /// The lists of all vendors, from one line each.
 macro_rules! adapters {

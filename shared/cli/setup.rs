@@ -4,17 +4,17 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use super::{about, conclude, text};
-use crate::adapter::Facts;
-use crate::adapter::setup::{Offers, SETUPS};
+use crate::adapter::setup::Offers;
+use crate::adapter::{ALL, Facts, named, words};
 use crate::decide::Policy;
 use crate::os::{End, Stop};
 use crate::setup::{PROGRAM, Request, doctor, install};
 
 /// The help: what differs from vendor to vendor is put together from what each of them says.
 fn help() -> String {
-    let vendors = SETUPS.map(|vendor| (vendor.facts(), vendor.offers()));
-    let words = vendors.map(|(facts, _)| facts.word).join("|");
-    let usage = vendors.map(|(facts, offers)| {
+    let vendors: Vec<_> = ALL.iter().map(|vendor| (vendor.facts(), vendor.offers())).collect();
+    let words = vendors.iter().map(|(facts, _)| facts.word).collect::<Vec<_>>().join("|");
+    let usage = vendors.iter().map(|(facts, offers)| {
         let place = if offers.project.is_ok() { "--project DIR|--user " } else { "" };
         format!("mh-setup {} {place}--frame FILE [FLAG...]\n       ", facts.word)
     });
@@ -74,7 +74,7 @@ exit codes: 0 done, for doctor: live; 1 the frame is refused, for doctor: not li
 vendors, one that is not set up at all does not count where the other one is live); 2 usage, a
 file that cannot be read or written, or something that has to be put right first
 ",
-        usage.concat(),
+        usage.collect::<String>(),
         flags.iter().map(row).collect::<String>(),
         doctors.iter().map(row).collect::<String>(),
     )
@@ -131,21 +131,22 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
             other => return Err(other.unexpected().into()),
         }
     }
-    let vendor = |word: &str| SETUPS.into_iter().find(|vendor| vendor.facts().word == word);
-    let words = || SETUPS.map(|vendor| vendor.facts().word);
-    let nobody = || Stop::usage(format!("say for which vendor: {}; or doctor", words().join(" or ")));
+    let nobody = || Stop::usage(format!("say for which vendor: {}; or doctor", words(|_| true)));
     let said: Vec<&str> = request.words.iter().map(String::as_str).collect();
     match said.as_slice() {
         ["doctor", about @ ..] => {
             request.fits_doctor()?;
-            match about.iter().all(|word| vendor(word).is_some()) {
+            match about.iter().all(|word| named(word).is_some()) {
                 true => doctor::work(&request),
-                false => Err(Stop::usage(format!("doctor takes {}, or neither for both", words().join(", ")))),
+                false => {
+                    let all: Vec<&str> = ALL.iter().map(|vendor| vendor.facts().word).collect();
+                    Err(Stop::usage(format!("doctor takes {}, or neither for both", all.join(", "))))
+                }
             }
         }
         said => {
             let [word] = said else { return Err(nobody()) };
-            let vendor = vendor(word).ok_or_else(nobody)?;
+            let vendor = named(word).ok_or_else(nobody)?;
             request.fits()?;
             install::work(vendor, &request)
         }

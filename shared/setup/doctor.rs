@@ -8,8 +8,8 @@ use super::probe::probe;
 use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::report::{DENIED, Liveness, Loss, Report};
 use crate::adapter::setup::terms::EntryTerms;
-use crate::adapter::setup::{Depth, Examined, SETUPS, Setup, WholeEntry};
-use crate::adapter::{Hook, Registration};
+use crate::adapter::setup::{Depth, Examined, Setup, WholeEntry};
+use crate::adapter::{ALL, Hook, Registration};
 use crate::frame::shown;
 use crate::hook::Setup as Told;
 use crate::os;
@@ -34,9 +34,9 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     let project = std::fs::canonicalize(&project).unwrap_or(project);
     let asked = request.words.get(1).map(String::as_str);
     let mut reports = Vec::new();
-    for vendor in SETUPS.into_iter().filter(|vendor| asked.is_none_or(|asked| asked == vendor.facts().word)) {
+    for vendor in ALL.iter().filter(|vendor| asked.is_none_or(|asked| asked == vendor.facts().word)) {
         let examined = vendor.examine(Path::new(ETC), &project, request.settings.as_deref()).map_err(Stop::failed)?;
-        reports.push(report(vendor, examined.as_ref(), Depth::Probed));
+        reports.push(report(*vendor, examined.as_ref(), Depth::Probed));
     }
     reports.iter_mut().for_each(Report::settle);
     let any = reports.iter().any(|report| report.state == Liveness::Live);
@@ -51,8 +51,8 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     Ok((text, end))
 }
 
-/// Everything that stands in the way of an entry that has just been written, for a vendor that is started in this folder: each
-/// thing for which doctor would not call it live, but for what only asking and firing tells.
+/// Everything that stands in the way of an entry that has just been written, for a vendor that is started in this folder:
+/// each thing for which doctor would not call it live, but for what only asking and firing tells.
 pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
     let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.into());
     match vendor.examine(Path::new(ETC), &project, None) {

@@ -7,7 +7,8 @@ use super::line::{PreparedLine, new_enough, prepare};
 use super::{PROGRAM, Request};
 use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::text::line_and_column;
-use crate::adapter::setup::{Offers, PrintedForm, SETUPS, Setup, Unplaced, Unspliced};
+use crate::adapter::setup::{Offers, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::adapter::words;
 use crate::os;
 use crate::os::lock::lock;
 use crate::os::{End, Stop, complain};
@@ -38,17 +39,13 @@ pub(crate) fn work(vendor: &dyn Setup, request: &Request) -> Result<(String, End
 
 /// Refuse a form or a place that this vendor does not have.
 fn offered(vendor: &dyn Setup, request: &Request) -> Result<(), Stop> {
-    let those = |has: fn(&Offers) -> bool| {
-        let all = SETUPS.iter().filter(|vendor| has(vendor.offers()));
-        all.map(|vendor| vendor.facts().word).collect::<Vec<_>>().join(" or ")
-    };
     match vendor.offers() {
         Offers { shell: Err(why), .. } if request.shell => {
-            let who = those(|offers| offers.shell.is_ok());
+            let who = words(|vendor| vendor.offers().shell.is_ok());
             Err(Stop::usage(format!("--shell is for {who}; {why}")))
         }
         Offers { project: Err(why), .. } if request.project.is_some() => {
-            let who = those(|offers| offers.project.is_ok());
+            let who = words(|vendor| vendor.offers().project.is_ok());
             Err(Stop::usage(format!("--project is for {who}: {why}")))
         }
         _ => Ok(()),

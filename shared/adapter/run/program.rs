@@ -4,24 +4,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Run, left_out};
-use crate::os::release::{NoAnswer, asking_release, on_path, said_within};
+use crate::os::release::{NoAnswer, Release, asking_release, on_path, said_within};
 use crate::os::words;
-
-pub use crate::os::release::Release as Version;
 
 /// The time that a program has to say its release: a run is for nothing without it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The release that the vendor's tables were measured on.
-pub fn measured(vendor: &dyn Run) -> Option<Version> {
-    Version::find(vendor.facts().table.release)
+pub fn measured(vendor: &dyn Run) -> Option<Release> {
+    Release::find(vendor.facts().table.release)
 }
 
 /// Find the vendor's program, by path or on the search path, and ask it which release it is.
 ///
 /// # Errors
 /// It is missing, says nothing, or is too old, and what to do about that.
-pub fn find(vendor: &dyn Run, told: Option<&Path>) -> Result<(PathBuf, Version), String> {
+pub fn find(vendor: &dyn Run, told: Option<&Path>) -> Result<(PathBuf, Release), String> {
     let program = match told {
         Some(path) => path.to_path_buf(),
         None => on_path(vendor.facts().word).ok_or_else(|| {
@@ -31,9 +29,9 @@ pub fn find(vendor: &dyn Run, told: Option<&Path>) -> Result<(PathBuf, Version),
     let shown = program.display();
     let program = std::path::absolute(&program).map_err(|error| format!("{shown}: {}", words(error)))?;
     let said = version(vendor, &program).map_err(|why| format!("{shown}: {why}"))?;
-    let version = Version::find(&said)
+    let version = Release::find(&said)
         .ok_or_else(|| format!("{shown}: --version names no release, so it is not known whether its hooks hold"))?;
-    match Version::find(vendor.facts().oldest) {
+    match Release::find(vendor.facts().oldest) {
         Some(oldest) if version < oldest => Err(format!(
             "{shown}: release {version} is too old: {oldest} is the oldest whose hooks are known to fail closed; install that or a newer one"
         )),

@@ -18,9 +18,6 @@ use crate::seal::VerifiedFrame;
 use report::{Report, SeenFile};
 use terms::EntryTerms;
 
-/// The vendors that there are entries for, in the order in which they are named.
-pub static SETUPS: [&dyn Setup; 2] = [&super::claude::Claude, &super::codex::Codex];
-
 /// One vendor, as `mh-setup` needs it.
 pub trait Setup: Hook {
     /// The oldest release on which an entry holds, and what older ones do with it.
