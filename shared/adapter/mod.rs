@@ -22,6 +22,7 @@ use std::fmt;
 use std::path::Path;
 
 use self::run::Run;
+use self::setup::Setup;
 use crate::decide::{Asks, Half, Need, Reading, Wanted};
 pub use crate::decide::{Event, Verdict};
 use crate::frame::{Operation, mcp};
@@ -131,7 +132,7 @@ pub trait Preview: Hook {
 }
 
 /// A vendor, whole.
-pub trait Adapter: Preview + Run {}
+pub trait Adapter: Preview + Run + Setup {}
 
 /// The lists of all vendors, from one line each.
 macro_rules! adapters {

@@ -1,4 +1,4 @@
-//! Who could write a file: its mode bits and those of every folder above it.
+//! The users that could write a file, by its mode bits and those of every folder above it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn temporary(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// What on the way to a file lets everybody replace it: the file itself, or a folder above it.
+/// The first step on the way to a file that lets everybody replace it: the file itself, or a folder above it.
 pub fn open_to_all(path: &Path) -> Option<PathBuf> {
     steps(path).into_iter().find(|step| {
         std::fs::metadata(step)
@@ -26,7 +26,7 @@ pub fn open_to_all(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// What on the way to a file lets a group or another user than root replace it, in words.
+/// The first step on the way to a file that lets a group or another user than root replace it, in words.
 pub fn open_to_some(path: &Path) -> Option<String> {
     let me = rustix::process::geteuid().as_raw();
     steps(path).into_iter().find_map(|step| {
@@ -41,7 +41,7 @@ pub fn open_to_some(path: &Path) -> Option<String> {
     })
 }
 
-/// Whether the caller could write the file without any trick.
+/// The caller could write the file without any trick.
 pub fn open_to_me(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
@@ -60,7 +60,7 @@ fn steps(path: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Whether a group is one that holds its user alone: many systems give each user such a group, and
+/// A group holds its user alone: many systems give each user such a group, and
 /// a umask that lets it write.
 fn own_group(group: u32) -> bool {
     let line = |file: &str, id: u32| {

@@ -1,9 +1,9 @@
-//! The vendor's program and its release.
+//! A vendor's program: where it lies, which release it says it is, and its words while it runs.
 
 use std::fmt;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::os;
 
-/// How long a program may take to tell its release.
+/// The time that a program has to say something, where nobody waits for more.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A release: three numbers.
@@ -36,53 +36,99 @@ impl fmt::Display for Release {
     }
 }
 
-/// What is known of the vendor's program.
+/// A vendor's program, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Installed {
     /// None of its name is on PATH.
     Nowhere,
-    /// It is there and does not say its release; why.
+    /// It is there and does not say its release, for this reason.
     Silent(PathBuf, String),
     /// It is there, of this release.
     At(PathBuf, Release),
 }
 
-/// Look for a program on PATH and ask it for its release.
-pub fn installed(word: &str) -> Installed {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+/// The first program of this name in the absolute folders of PATH: what an empty or relative one holds depends on where
+/// somebody stands.
+pub fn on_path(word: &str) -> Option<PathBuf> {
     let runs = |file: &PathBuf| {
         std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
-    let found =
-        std::env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(word)).find(runs);
-    let Some(program) = found else { return Installed::Nowhere };
-    let mut command = Command::new(&program);
-    command.arg("--version");
-    match said(command) {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(word)).find(runs)
+}
+
+/// Look for a program on PATH and ask it for its release.
+pub fn installed(word: &str) -> Installed {
+    let Some(program) = on_path(word) else { return Installed::Nowhere };
+    match said(asking_release(&program)) {
         Ok(text) => match Release::find(&text) {
             Some(release) => Installed::At(program, release),
             None => Installed::Silent(program, "its --version names none".into()),
         },
-        Err(why) => Installed::Silent(program, why),
+        Err(why) => Installed::Silent(program, why.to_string()),
     }
+}
+
+/// The command by which a program says its release.
+pub fn asking_release(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg("--version");
+    command
 }
 
 /// The most that is kept of what a program says, in bytes.
 const KEPT: u64 = 1 << 20;
 
-/// What a program says on its standard output, or the first megabyte of it.
+/// The reason why a program that was asked something gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It could not be started.
+    Unstarted(String),
+    /// Its end could not be waited for.
+    Lost(String),
+    /// It was not done in time.
+    Endless(Duration),
+    /// A child of its own holds its output open.
+    LeftOpen,
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoAnswer::Unstarted(why) | NoAnswer::Lost(why) => f.write_str(why),
+            NoAnswer::Endless(patience) => write!(f, "it was not done after {} seconds", patience.as_secs()),
+            NoAnswer::LeftOpen => f.write_str("its output had no end"),
+        }
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
+/// The words of a program on its standard output, or the first megabyte of them; none, where a child of its own still holds
+/// that open some time after its end.
 ///
 /// # Errors
 /// It could not be started, or was not done in time.
-pub fn said(mut command: Command) -> Result<String, String> {
+pub fn said(command: Command) -> Result<String, NoAnswer> {
+    match said_within(command, PATIENCE, LEFT_OPEN) {
+        Err(NoAnswer::LeftOpen) => Ok(String::new()),
+        said => said,
+    }
+}
+
+/// The same, for somebody who waits so long for its end, and then so long for that of its output.
+///
+/// # Errors
+/// It could not be started, or was not done in time.
+pub fn said_within(mut command: Command, patience: Duration, open: Duration) -> Result<String, NoAnswer> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = started(command)?;
     let heard = listen(child.stdout.take());
-    ended(&mut child, PATIENCE)?;
-    Ok(heard.recv_timeout(LEFT_OPEN).unwrap_or_default())
+    ended(&mut child, patience)?;
+    heard.recv_timeout(open).map_err(|_| NoAnswer::LeftOpen)
 }
 
-/// How long what was said is waited for once a program has ended: a child of its own may hold the other end open, and on
+/// The time that is waited for the words of a program that has ended: a child of its own may hold the other end open, and on
 /// a busy machine the reader may not have come to it yet.
 pub const LEFT_OPEN: Duration = Duration::from_secs(5);
 
@@ -90,20 +136,20 @@ pub const LEFT_OPEN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// It could not be started.
-pub fn started(mut command: Command) -> Result<Child, String> {
+pub fn started(mut command: Command) -> Result<Child, NoAnswer> {
     use std::os::unix::process::CommandExt as _;
     // the command holds the child's ends of its pipes, and goes with this function: an end would not be seen else
-    command.process_group(0).spawn().map_err(os::words)
+    command.process_group(0).spawn().map_err(|error| NoAnswer::Unstarted(os::words(error)))
 }
 
 /// Wait for a program's end, and end it with its group when that takes too long.
 ///
 /// # Errors
 /// It was not done in time.
-pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, String> {
+pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, NoAnswer> {
     let start = Instant::now();
     loop {
-        match child.try_wait().map_err(os::words)? {
+        match child.try_wait().map_err(|error| NoAnswer::Lost(os::words(error)))? {
             Some(status) => return Ok(status),
             None if start.elapsed() > patience => {
                 if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
@@ -111,7 +157,7 @@ pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, String
                 }
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("it was not done after {} seconds", patience.as_secs()));
+                return Err(NoAnswer::Endless(patience));
             }
             None => std::thread::sleep(Duration::from_micros(200)),
         }
@@ -142,6 +188,7 @@ mod tests {
         let release = |text| Release::find(text).unwrap();
         assert_eq!(release("2.1.332 (Claude Code)").to_string(), "2.1.332");
         assert_eq!(release("codex-cli 0.171.0\n").to_string(), "0.171.0");
+        assert_eq!(release("codex-cli 0.172.0-alpha.1").to_string(), "0.172.0");
         assert_eq!(Release::find("v2 or so, 1.2"), None);
         assert!(release("2.1.9") < release("2.1.295") && release("2.2.0") > release("2.1.295"));
     }
@@ -155,12 +202,22 @@ mod tests {
     }
 
     #[test]
+    fn a_child_that_holds_the_output_open_is_not_waited_for() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo 1.2.3; sleep 3 &"]);
+        let said = said_within(command, PATIENCE, Duration::from_millis(50));
+        assert_eq!(said, Err(NoAnswer::LeftOpen));
+        let missing = said_within(Command::new("/nowhere/at/all"), PATIENCE, PATIENCE);
+        assert_eq!(missing, Err(NoAnswer::Unstarted("no such file or directory".into())));
+    }
+
+    #[test]
     fn one_that_hangs_is_ended_with_what_it_has_started() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "sleep 1000 & echo $!; wait"]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = started(command).unwrap();
         let heard = listen(child.stdout.take());
-        assert!(ended(&mut child, Duration::from_millis(300)).unwrap_err().contains("not done after"));
+        assert!(ended(&mut child, Duration::from_millis(300)).unwrap_err().to_string().contains("not done after"));
         // the end of its output is seen, so nothing holds it open any more
         assert!(heard.recv_timeout(Duration::from_secs(60)).unwrap().trim().parse::<u32>().is_ok());
     }

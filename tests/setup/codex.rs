@@ -2,7 +2,7 @@
 
 use metaharness::adapter::Registration;
 use metaharness::adapter::codex::command;
-use metaharness::adapter::codex::setup::{Found, distrust, found, parse, taken_out, with_entries};
+use metaharness::adapter::codex::setup::{ConfigEntry, distrust, found, parse, taken_out, with_entries};
 use proptest::prelude::*;
 
 use crate::scratch::Scratch;
@@ -24,7 +24,7 @@ fn line(frame: &str) -> Registration {
 fn holds(text: &str, frame: &str) {
     let config = parse(text.trim_start_matches('\u{feff}')).unwrap();
     for (event, snake, there) in found(&config.root) {
-        let Found::Exact(found, _, at) = there else { panic!("{event}: {there:?} in {text}") };
+        let ConfigEntry::Exact(found, _, at) = there else { panic!("{event}: {there:?} in {text}") };
         assert_eq!(found, line(frame));
         assert_eq!(distrust(&config.root, KEY, snake, at, &command(&found)), None, "{text}");
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use metaharness::adapter::Registration;
-use metaharness::adapter::claude::Form;
+use metaharness::adapter::claude::EntryForm;
 use metaharness::adapter::claude::setup as claude;
 use metaharness::adapter::codex::setup as codex;
 use metaharness::adapter::codex::{EVENTS, trust_key, trusted_hash};
@@ -29,14 +29,14 @@ fn line(program: &str) -> Registration {
 #[test]
 fn entries_of_claude_are_the_ones_that_are_written_today() {
     for (name, wanted) in [
-        ("claude-new.json", Form::Exec),
-        ("claude-beside.json", Form::Exec),
-        ("claude-managed.json", Form::Exec),
-        ("claude-shell.json", Form::Shell),
+        ("claude-new.json", EntryForm::Exec),
+        ("claude-beside.json", EntryForm::Exec),
+        ("claude-managed.json", EntryForm::Exec),
+        ("claude-shell.json", EntryForm::Shell),
     ] {
         let root = tree::json(&fixture(name)).unwrap();
         for (event, found) in claude::found(&root) {
-            let claude::Found::Exact(line, terms, form) = found else { panic!("{name} {event}: {found:?}") };
+            let claude::SettingsEntry::Exact(line, terms, form) = found else { panic!("{name} {event}: {found:?}") };
             assert_eq!(
                 (&*line.program, &*terms.frame),
                 ("/home/ada/.local/bin/mh-hook-claude", "/home/ada/frames/draft.json")
@@ -56,7 +56,7 @@ fn entries_of_codex_are_known_as_older_ones_that_are_trusted() {
     ] {
         let config = codex::parse(&fixture(name)).unwrap();
         for (event, snake, found) in codex::found(&config.root) {
-            let codex::Found::Older(older) = found else { panic!("{name} {event}: {found:?}") };
+            let codex::ConfigEntry::Older(older) = found else { panic!("{name} {event}: {found:?}") };
             assert_eq!(older.line.program, "/home/ada/.local/bin/mh-hook-codex");
             assert!(older.why.contains(why), "{}", older.why);
             let trusted = codex::distrust(&config.root, CONFIG, snake, older.at, &older.command);
@@ -86,7 +86,7 @@ fn they_are_replaced_and_taken_out_byte_for_byte() {
         assert_eq!(new.matches("enabled = true").count(), 5, "{new}");
         let config = codex::parse(&new).unwrap();
         for (event, _, found) in codex::found(&config.root) {
-            assert!(matches!(found, codex::Found::Exact(..)), "{name} {event}: {found:?}");
+            assert!(matches!(found, codex::ConfigEntry::Exact(..)), "{name} {event}: {found:?}");
         }
         assert_eq!(codex::taken_out(&new, CONFIG).unwrap(), before);
     }

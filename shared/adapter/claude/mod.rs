@@ -5,7 +5,7 @@ mod hook;
 pub mod run;
 pub mod setup;
 
-pub use setup::entry::{EVENTS, Form, SHELL_END, group, managed, settings};
+pub use setup::entry::{EVENTS, EntryForm, SHELL_END, group, managed, settings};
 
 use std::path::{Path, PathBuf};
 

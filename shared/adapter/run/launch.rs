@@ -7,6 +7,7 @@ use std::process::Command;
 
 use super::environment::{Fate, fate};
 use super::{Rows, Run};
+use crate::adapter::setup::terms::Flags;
 use crate::adapter::{Adapter, Registration};
 use crate::decide::Policy;
 use crate::os::{PrivateRoom, words};
@@ -195,20 +196,17 @@ impl LaunchOrder {
 
     /// The hook's command line.
     pub fn registration(&self) -> Registration {
-        let mut arguments: Vec<String> = Vec::new();
-        if let Some((path, frame)) = &self.frame {
-            arguments.extend(["--frame".into(), path.clone(), "--digest".into(), frame.digest().to_string()]);
-        }
-        arguments.extend(["--policy".into(), self.policy.word().into(), "--audit".into(), self.audit.clone()]);
-        if let Some(decider) = &self.decider {
-            arguments.extend(["--decider".into(), decider.clone()]);
-        }
-        arguments.extend(self.inputs.then(|| "--audit-input".to_string()));
-        if let Some(patience) = self.patience {
-            arguments.extend(["--deadline".into(), patience.to_string()]);
-        }
-        let patience = self.patience.unwrap_or(Registration::PATIENCE);
-        Registration { program: self.hook.clone(), arguments, patience }
+        let frame = self.frame.as_ref();
+        let flags = Flags {
+            frame: frame.map(|(path, _)| path.as_str()),
+            pin: frame.map(|(_, frame)| frame.digest()),
+            audit: Some(&self.audit),
+            decider: self.decider.as_deref(),
+            audit_input: self.inputs,
+            deadline: self.patience,
+            ..Flags::of(self.policy)
+        };
+        flags.registration(&self.hook)
     }
 
     /// Link the vendor's file of credentials into a scratch folder, and take its variables along. A copy would be spent

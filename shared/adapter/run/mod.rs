@@ -21,7 +21,7 @@ pub use environment::{Fate, Variables, fate};
 pub use event::{CallEnd, Figures, TurnEvent, Warning, Witness};
 pub use launch::{Credentials, Launch, LaunchOrder, VARIABLES, carried, home, imposed, launch, left_out};
 pub use options::{Passed, SettingOption, VendorOptions, flag, options, valued};
-pub use program::{Version, find, measured};
+pub use program::{find, measured};
 pub use record::StreamReader;
 pub use shadow::{ambient, harmless_layer};
 

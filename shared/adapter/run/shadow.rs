@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Run;
 use crate::adapter::setup::report::Loss;
-use crate::adapter::setup::tree::Node;
+use crate::adapter::setup::tree::Spanned;
 
 /// Hold a layer that the vendor reads whatever the command line says to what a run can bear: it can be read, takes
 /// nothing from the hook, shuts nothing out, and has no hook of its own.
@@ -16,8 +16,8 @@ pub fn harmless_layer(
     file: &Path,
     broken: Option<&str>,
     losses: &[Loss],
-    root: Option<&Node>,
-    shut_out: fn(&Node) -> Option<String>,
+    root: Option<&Spanned>,
+    shut_out: fn(&Spanned) -> Option<String>,
 ) -> Result<(), String> {
     let shown = file.display();
     if let Some(why) = broken {
@@ -29,7 +29,7 @@ pub fn harmless_layer(
     if let Some(why) = root.and_then(shut_out) {
         return Err(format!("SHADOWED: {shown}: {why}; take it out, or run where it is not"));
     }
-    let hooks = root.and_then(|root| root.get("hooks")).map(Node::members).unwrap_or_default();
+    let hooks = root.and_then(|root| root.get("hooks")).map(Spanned::members).unwrap_or_default();
     match hooks.iter().find(|event| event.key != "state") {
         None => Ok(()),
         Some(event) => Err(format!(

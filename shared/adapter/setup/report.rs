@@ -1,4 +1,4 @@
-//! What was found, for people and for programs.
+//! Findings, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ pub struct Loss {
     pub file: String,
     /// The key, where there is one.
     pub key: String,
-    /// What it does.
+    /// Its effect.
     pub what: String,
-    /// What to do about it.
+    /// The way to put it right.
     pub remedy: String,
 }
 
@@ -35,18 +35,18 @@ impl Loss {
     }
 }
 
-/// What an entry comes to whose program is started and cannot judge.
+/// The outcome of an entry whose program is started and cannot judge.
 pub const DENIED: &str = "every call is denied";
 
-/// How it stands.
+/// The state of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum Liveness {
     /// Fired, and it denied what it must and nothing else.
     Live,
     /// It is registered, and calls run past it, or none runs at all.
     NotLive,
-    /// What is registered is not what `mh-setup` writes, so it was not fired.
+    /// An entry stands there that `mh-setup` does not write so; it was not fired.
     Altered,
     /// Nothing is registered.
     Absent,
@@ -54,31 +54,31 @@ pub enum State {
 
 /// A file that was looked at.
 #[derive(Debug, Clone, Serialize)]
-pub struct Seen {
-    /// What it is to the vendor.
+pub struct SeenFile {
+    /// Its place among the others, in the vendor's word.
     pub layer: &'static str,
-    /// Where it is.
+    /// Its path.
     pub file: String,
     /// `absent`, `read`, or why it is not.
     pub status: String,
-    /// Under how many events our entry stands.
+    /// The number of events that our entry stands under.
     pub entries: usize,
     /// Other people's hooks on the same events.
-    pub others: Vec<Other>,
+    pub others: Vec<OtherHook>,
 }
 
 /// Somebody else's hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Other {
+pub struct OtherHook {
     /// The event.
     pub event: &'static str,
-    /// What it runs.
+    /// Its command, or what it has in the place of one.
     pub command: String,
 }
 
-/// What became of firing the line.
+/// A line that was fired and answered as it must.
 #[derive(Debug, Clone, Serialize)]
-pub struct Fired {
+pub struct Probed {
     /// The tool whose call was denied.
     pub denied: String,
     /// The tool whose call was not.
@@ -89,16 +89,16 @@ pub struct Fired {
     pub program_ms: f64,
 }
 
-/// All that doctor says of one vendor.
+/// Doctor's word on one vendor.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// The version of this shape.
     pub v: u32,
-    /// `claude` or `codex`.
+    /// The vendor's word.
     pub vendor: &'static str,
-    /// How it stands.
-    pub state: State,
-    /// Why it is not live: what has to be put right, all of it.
+    /// The state of the guard.
+    pub state: Liveness,
+    /// Everything that has to be put right before it is live.
     pub why: Vec<String>,
     /// Each way that takes the guard away, by file, key and remedy.
     pub losses: Vec<Loss>,
@@ -108,13 +108,13 @@ pub struct Report {
     pub line: Option<String>,
     /// The frame: its digest and whether the line is pinned to it.
     pub frame: Option<String>,
-    /// What became of firing the line.
-    pub fired: Option<Fired>,
+    /// The calls that the line was fired with.
+    pub fired: Option<Probed>,
     /// The files that the vendor reads.
-    pub layers: Vec<Seen>,
-    /// What is worth knowing and takes nothing away by itself.
+    pub layers: Vec<SeenFile>,
+    /// Things worth knowing that take nothing away by themselves.
     pub notes: Vec<String>,
-    /// What cannot be seen from here.
+    /// Ways round the hook that cannot be seen from here.
     pub unseen: Vec<&'static str>,
 }
 
@@ -124,7 +124,7 @@ impl Report {
         Report {
             v: 1,
             vendor,
-            state: State::Absent,
+            state: Liveness::Absent,
             why: Vec::new(),
             losses: Vec::new(),
             release: String::new(),
@@ -137,7 +137,7 @@ impl Report {
         }
     }
 
-    /// What takes calls past the hook comes first: what would deny them all is then said of the time after.
+    /// Say of what would deny every call that it does so later, where something else takes calls past the hook first.
     pub fn settle(&mut self) {
         if self.losses.iter().all(|loss| loss.what.contains(DENIED)) {
             return;
@@ -152,10 +152,10 @@ impl Report {
     pub fn text(&self) -> String {
         let mut out = String::new();
         let headline = match self.state {
-            State::Live => "live",
-            State::NotLive => "registered but not live",
-            State::Altered => "registered, altered: not fired",
-            State::Absent => "absent",
+            Liveness::Live => "live",
+            Liveness::NotLive => "registered but not live",
+            Liveness::Altered => "registered, altered: not fired",
+            Liveness::Absent => "absent",
         };
         let _ = writeln!(out, "{}: {headline}", self.vendor);
         let mut row = |name: &str, value: &str| {

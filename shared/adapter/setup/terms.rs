@@ -1,49 +1,106 @@
-//! What an entry asks of the hook, and the line that says so. One place writes it and reads it
-//! back, so that a line can be told from one that only looks like ours.
+//! What a hook is asked by its line. One place writes the flags and reads them back, so that a line can be told from one
+//! that only looks like ours.
 
 use crate::adapter::Registration;
 use crate::decide::Policy;
 use crate::seal::Digest;
 
-/// What the hook is told by its command line.
+/// The flags of a hook, in the order in which they are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Flags<'a> {
+    /// The frame in force, by absolute path.
+    pub frame: Option<&'a str>,
+    /// The digest that the frame is pinned to.
+    pub pin: Option<&'a Digest>,
+    /// The policy, by which an admitted call is granted or left alone.
+    pub policy: Policy,
+    /// The file of the decisions, by absolute path.
+    pub audit: Option<&'a str>,
+    /// Without the frame, deny.
+    pub require_frame: bool,
+    /// The program or socket that is asked about admitted calls.
+    pub decider: Option<&'a str>,
+    /// The inputs of calls are recorded too.
+    pub audit_input: bool,
+    /// The hook's own limit in seconds, where it is another than [`Registration::PATIENCE`].
+    pub deadline: Option<u32>,
+}
+
+impl Flags<'_> {
+    /// No flag but the one that is always written.
+    pub const fn of(policy: Policy) -> Self {
+        Flags {
+            frame: None,
+            pin: None,
+            policy,
+            audit: None,
+            require_frame: false,
+            decider: None,
+            audit_input: false,
+            deadline: None,
+        }
+    }
+
+    /// The hook's arguments.
+    pub fn arguments(&self) -> Vec<String> {
+        let (pin, deadline) = (self.pin.map(ToString::to_string), self.deadline.map(|seconds| seconds.to_string()));
+        let value = |name: &'static str, value: Option<&str>| value.map(|value| vec![name.into(), value.into()]);
+        let switch = |name: &'static str, on: bool| on.then(|| vec![name.into()]);
+        let given = [
+            value("--frame", self.frame),
+            value("--digest", pin.as_deref()),
+            value("--policy", Some(self.policy.word())),
+            value("--audit", self.audit),
+            switch("--require-frame", self.require_frame),
+            value("--decider", self.decider),
+            switch("--audit-input", self.audit_input),
+            value("--deadline", deadline.as_deref()),
+        ];
+        given.into_iter().flatten().flatten().collect()
+    }
+
+    /// The whole line of this hook program.
+    pub fn registration(&self, program: &str) -> Registration {
+        let patience = self.deadline.unwrap_or(Registration::PATIENCE);
+        Registration { program: program.into(), arguments: self.arguments(), patience }
+    }
+}
+
+/// The flags of an entry: those that `mh-setup` writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct EntryTerms {
     /// The frame in force, by absolute path.
     pub frame: String,
-    /// The digest it is pinned to.
+    /// The digest that the frame is pinned to.
     pub pin: Option<Digest>,
-    /// What an admitted call is answered with.
+    /// The policy, by which an admitted call is granted or left alone.
     pub policy: Policy,
-    /// Where decisions are recorded, by absolute path.
+    /// The file of the decisions, by absolute path.
     pub audit: Option<String>,
-    /// Whether `--require-frame` is said.
+    /// Without the frame, deny: said on the line.
     pub require_frame: bool,
 }
 
-impl Terms {
-    /// The hook's arguments.
-    pub fn arguments(&self) -> Vec<String> {
-        let mut all = vec!["--frame".into(), self.frame.clone()];
-        if let Some(pin) = &self.pin {
-            all.extend(["--digest".into(), pin.to_string()]);
+impl EntryTerms {
+    fn flags(&self) -> Flags<'_> {
+        Flags {
+            frame: Some(&self.frame),
+            pin: self.pin.as_ref(),
+            audit: self.audit.as_deref(),
+            require_frame: self.require_frame,
+            ..Flags::of(self.policy)
         }
-        all.extend(["--policy".into(), self.policy.word().into()]);
-        if let Some(audit) = &self.audit {
-            all.extend(["--audit".into(), audit.clone()]);
-        }
-        all.extend(self.require_frame.then(|| "--require-frame".to_string()));
-        all
     }
 
-    /// The whole line.
+    /// The whole line of this hook program.
     pub fn registration(&self, program: &str) -> Registration {
-        Registration { program: program.into(), arguments: self.arguments(), patience: Registration::PATIENCE }
+        self.flags().registration(program)
     }
 
-    /// The terms of these arguments, if they are exactly what [`Terms::arguments`] gives.
-    pub fn of(arguments: &[String]) -> Option<Terms> {
+    /// The terms of these arguments, if they are exactly what an entry has for them.
+    pub fn of(arguments: &[String]) -> Option<EntryTerms> {
         let mut terms =
-            Terms { frame: String::new(), pin: None, policy: Policy::Frame, audit: None, require_frame: false };
+            EntryTerms { frame: String::new(), pin: None, policy: Policy::Frame, audit: None, require_frame: false };
         let mut rest = arguments.iter();
         while let Some(flag) = rest.next() {
             match flag.as_str() {
@@ -55,7 +112,7 @@ impl Terms {
                 _ => return None,
             }
         }
-        (terms.arguments() == arguments).then_some(terms)
+        (terms.flags().arguments() == arguments).then_some(terms)
     }
 }
 
@@ -89,7 +146,7 @@ pub fn unquoted(line: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Whether a command runs a program of this name, by whatever path and in whatever wrapping.
+/// A command runs a program of this name, by whatever path and in whatever wrapping.
 pub fn names(command: &str, program: &str) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "/'\"`;|&(){}=\\".contains(c));
     command
@@ -103,25 +160,56 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back_and_nothing_else_is() {
-        let terms = Terms {
+        let terms = EntryTerms {
             frame: "/it's/a frame".into(),
             pin: Digest::parse(&"a".repeat(64)),
             policy: Policy::DenyOnly,
             audit: Some("/a".into()),
             require_frame: true,
         };
-        assert_eq!(Terms::of(&terms.arguments()), Some(terms.clone()));
+        assert_eq!(EntryTerms::of(&terms.flags().arguments()), Some(terms.clone()));
         let line = terms.registration("/bin/mh-hook-claude");
         let words = unquoted(&line.shell_words()).unwrap();
         assert_eq!((words[0].as_str(), &words[1..]), ("/bin/mh-hook-claude", &line.arguments[..]));
-        let mut other = terms.arguments();
+        let mut other = terms.flags().arguments();
         other.push("--no-self-protect".into());
-        assert_eq!(Terms::of(&other), None);
-        other = terms.arguments();
+        assert_eq!(EntryTerms::of(&other), None);
+        other = terms.flags().arguments();
         other.swap(0, 4);
-        assert_eq!(Terms::of(&other), None);
+        assert_eq!(EntryTerms::of(&other), None);
         for line in ["'a", "'a'b", "a", "'a'  'b'", "'a' || exit 2", ""] {
             assert_eq!(unquoted(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn flags_have_one_order_and_those_of_a_run_are_no_entrys() {
+        let pin = Digest::parse(&"a".repeat(64));
+        let flags = Flags {
+            frame: Some("/f"),
+            pin: pin.as_ref(),
+            audit: Some("/a"),
+            require_frame: true,
+            decider: Some("unix:/d"),
+            audit_input: true,
+            deadline: Some(5),
+            ..Flags::of(Policy::Frame)
+        };
+        let line = flags.registration("/bin/mh-hook-claude");
+        let words = format!(
+            "--frame /f --digest {} --policy frame --audit /a --require-frame --decider unix:/d --audit-input --deadline 5",
+            "a".repeat(64)
+        );
+        assert_eq!((line.arguments.join(" "), line.patience), (words, 5));
+        assert_eq!(Flags::of(Policy::DenyOnly).arguments(), ["--policy", "deny-only"]);
+        let entry = Flags { decider: None, audit_input: false, deadline: None, ..flags };
+        assert!(EntryTerms::of(&entry.arguments()).is_some());
+        for more in [
+            Flags { decider: flags.decider, ..entry },
+            Flags { audit_input: true, ..entry },
+            Flags { deadline: flags.deadline, ..entry },
+        ] {
+            assert_eq!(EntryTerms::of(&more.arguments()), None, "{more:?}");
         }
     }
 

@@ -17,7 +17,7 @@ impl Edits {
         self.put(range, "");
     }
 
-    /// Whether nothing is to be changed.
+    /// There is nothing to change.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -37,13 +37,13 @@ impl Edits {
 }
 
 /// Line and column of a byte, both counted from 1, the column in characters.
-pub fn place(text: &str, at: usize) -> (usize, usize) {
+pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
 }
 
-/// How this text ends its lines.
+/// The end of a line in this text.
 pub fn newline(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_place_is_counted_from_one_in_characters() {
-        assert_eq!(place("é{\r\n  ü}", 0), (1, 1));
-        assert_eq!(place("é{\r\n  ü}", "é{\r\n  ü".len()), (2, 4));
+        assert_eq!(line_and_column("é{\r\n  ü}", 0), (1, 1));
+        assert_eq!(line_and_column("é{\r\n  ü}", "é{\r\n  ü".len()), (2, 4));
     }
 }

@@ -6,7 +6,7 @@ use crate::json::{Fault, Kind, Reader};
 
 /// A value and its place.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct Spanned {
     /// The bytes that it takes.
     pub span: Range<usize>,
     /// The value.
@@ -25,7 +25,7 @@ pub enum Value {
     /// A string.
     Text(String),
     /// A list.
-    Array(Vec<Node>),
+    Array(Vec<Spanned>),
     /// Members in the order of the text.
     Object(Vec<Member>),
 }
@@ -38,17 +38,17 @@ pub struct Member {
     /// The key.
     pub key: String,
     /// Its value.
-    pub node: Node,
+    pub node: Spanned,
 }
 
-impl Node {
+impl Spanned {
     /// The members, if it is an object.
     pub fn members(&self) -> &[Member] {
         if let Value::Object(members) = &self.value { members } else { &[] }
     }
 
     /// The elements, if it is an array.
-    pub fn items(&self) -> &[Node] {
+    pub fn items(&self) -> &[Spanned] {
         if let Value::Array(items) = &self.value { items } else { &[] }
     }
 
@@ -63,12 +63,12 @@ impl Node {
     }
 
     /// The member of this name. Of two, the last, which is the one that a vendor sees.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&Spanned> {
         self.members().iter().rev().find(|member| member.key == key).map(|member| &member.node)
     }
 
-    /// What is found by these names, one inside the other.
-    pub fn find(&self, path: &[&str]) -> Option<&Node> {
+    /// The value by these names, one inside the other.
+    pub fn find(&self, path: &[&str]) -> Option<&Spanned> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
@@ -82,8 +82,8 @@ impl Node {
             .map(|(_, member)| member)
     }
 
-    /// Whether both say the same, in whatever order and layout.
-    pub fn same(&self, other: &Node) -> bool {
+    /// Both say the same, in whatever order and layout.
+    pub fn same(&self, other: &Spanned) -> bool {
         match (&self.value, &other.value) {
             (Value::Null, Value::Null) => true,
             (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, with its article.
+    /// The noun for its kind, with the article.
     pub fn noun(&self) -> &'static str {
         match self.value {
             Value::Null => "null",
@@ -115,7 +115,7 @@ impl Node {
 ///
 /// # Errors
 /// It is not well formed.
-pub fn json(text: &str) -> Result<Node, Fault> {
+pub fn json(text: &str) -> Result<Spanned, Fault> {
     let skipped = bom(text);
     let shift = |fault: Fault| Fault::new(fault.at() + skipped, fault.what().to_string());
     let mut reader = Reader::new(&text.as_bytes()[skipped..]).map_err(shift)?;
@@ -123,12 +123,12 @@ pub fn json(text: &str) -> Result<Node, Fault> {
     node.map_err(shift)
 }
 
-/// How many bytes a byte order mark takes at the start of this text.
+/// The bytes that a byte order mark takes at the start of this text.
 pub fn bom(text: &str) -> usize {
     if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }
 
-fn value(reader: &mut Reader<'_>, skipped: usize) -> Result<Node, Fault> {
+fn value(reader: &mut Reader<'_>, skipped: usize) -> Result<Spanned, Fault> {
     let kind = reader.kind()?;
     let start = reader.offset();
     let value = match kind {
@@ -160,7 +160,7 @@ fn value(reader: &mut Reader<'_>, skipped: usize) -> Result<Node, Fault> {
             }
         }
     };
-    Ok(Node { span: start + skipped..reader.position() + skipped, value })
+    Ok(Spanned { span: start + skipped..reader.position() + skipped, value })
 }
 
 #[cfg(test)]

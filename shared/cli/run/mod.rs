@@ -15,8 +15,9 @@ use std::time::Instant;
 use self::options::{Errand, Format, Options};
 use self::report::Transcript;
 
-use crate::adapter::run::{Journaled, LaunchOrder, Run, TurnEvent, Version};
+use crate::adapter::run::{Journaled, LaunchOrder, Run, TurnEvent};
 use crate::adapter::{self, Hook};
+use crate::os::release::Release;
 use crate::os::{self, End, InputLine, PrivateRoom, Stop, complain, words};
 use crate::protocol::MAX_LINE;
 use crate::run::{
@@ -174,7 +175,7 @@ fn lines(
     options: &Options,
     order: &LaunchOrder,
     run: &str,
-    version: Version,
+    version: Release,
     before: &report::Before,
 ) -> Option<Box<dyn Lines>> {
     let cwd = order.cwd.display().to_string();

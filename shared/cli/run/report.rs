@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use super::PROGRAM;
 use super::options::Options;
-use crate::adapter::run::{self as adapter, CallEnd, Launch, LaunchOrder, TurnEvent, Version, Warning};
+use crate::adapter::run::{self as adapter, CallEnd, Launch, LaunchOrder, TurnEvent, Warning};
 use crate::decide::clipped;
 use crate::frame::shown;
+use crate::os::release::Release;
 use crate::os::{self, tell_if_read};
 use crate::os::{complain, tame};
 use crate::protocol::event::Process;
@@ -15,7 +16,7 @@ use crate::run::{About, Code, Events, Item, Lines as _, Outcome, Queue, Turn};
 
 /// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
 /// than what was measured, what the isolation leaves out.
-pub fn before(options: &Options, order: &LaunchOrder, launch: &Launch, version: Version) -> Before {
+pub fn before(options: &Options, order: &LaunchOrder, launch: &Launch, version: Release) -> Before {
     let mut warnings = Vec::new();
     if order.frame.is_none() {
         let message = "nothing is denied and nothing granted; the vendor's own rules decide";

@@ -38,7 +38,10 @@ fn settings(text: &str) {
     let holds = |text: &str, line: &Registration| {
         assert_eq!(claude::unreadable(text), None, "{text}");
         for (event, found) in claude::found(&tree::json(text).unwrap()) {
-            assert!(matches!(&found, claude::Found::Exact(there, ..) if there == line), "{event} {found:?} {text}");
+            assert!(
+                matches!(&found, claude::SettingsEntry::Exact(there, ..) if there == line),
+                "{event} {found:?} {text}"
+            );
         }
     };
     holds(&once, &first);
@@ -67,7 +70,7 @@ fn config(text: &str) {
     let holds = |text: &str, line: &Registration| {
         let config = codex::parse(text.trim_start_matches('\u{feff}')).unwrap();
         for (event, snake, found) in codex::found(&config.root) {
-            let codex::Found::Exact(there, _, at) = &found else { panic!("{event} {found:?} {text}") };
+            let codex::ConfigEntry::Exact(there, _, at) = &found else { panic!("{event} {found:?} {text}") };
             assert_eq!(there, line);
             let command = metaharness::adapter::codex::command(line);
             assert_eq!(codex::distrust(&config.root, FILE, snake, *at, &command), None, "{text}");

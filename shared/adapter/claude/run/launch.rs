@@ -75,7 +75,7 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
 
 /// The entries, and the one switch that another layer could set otherwise.
 fn settings(order: &LaunchOrder) -> Result<String, String> {
-    let entries = claude::settings(&order.registration(), claude::Form::Exec);
+    let entries = claude::settings(&order.registration(), claude::EntryForm::Exec);
     let mut settings: Value = serde_json::from_str(&entries).map_err(|error| error.to_string())?;
     if let Some(settings) = settings.as_object_mut() {
         settings.insert("disableAllHooks".into(), json!(false));

@@ -6,12 +6,12 @@ mod stream;
 use std::path::Path;
 
 use super::Claude;
-use super::setup::{Role, machine};
+use super::setup::{Rank, machine};
 use crate::adapter::run::{
     Ambient, Launch, LaunchOrder, Passed, Rows, Run, Stream, VARIABLES, Variables, VendorOptions, flag, harmless_layer,
     valued,
 };
-use crate::adapter::setup::tree::{Node, Value};
+use crate::adapter::setup::tree::{Spanned, Value};
 use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
 
@@ -75,8 +75,8 @@ impl Run for Claude {
 
     fn shadows(&self, etc: &Path) -> Result<(), String> {
         machine(etc).iter().try_for_each(|layer| {
-            let losses = layer.losses(Role::Flag);
-            harmless_layer(&layer.file, layer.broken.as_deref(), &losses, layer.root.as_ref(), hooks_shut_out)
+            let losses = layer.losses(Rank::Flag);
+            harmless_layer(&layer.path, layer.broken.as_deref(), &losses, layer.root.as_ref(), hooks_shut_out)
         })
     }
 
@@ -87,7 +87,7 @@ impl Run for Claude {
 
 /// Why Claude Code's managed settings keep hooks of every other place out, by the switch that leaves them to plugins: for
 /// all that it can be set for, for hooks by name, or by a value that is none for it, which counts as for all (2.1.332).
-fn hooks_shut_out(root: &Node) -> Option<String> {
+fn hooks_shut_out(root: &Spanned) -> Option<String> {
     let key = "strictPluginOnlyCustomization";
     let node = root.get(key)?;
     let shut = match &node.value {

@@ -1,48 +1,28 @@
-//! What Claude Code itself says of the settings: its own doctor knows every key for whose value a file is passed over.
+//! Claude Code's own word on its settings: its doctor knows every key for whose value a file is passed over.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::adapter::claude::EVENTS;
+use crate::adapter::setup::Objection;
 use crate::os::release::said;
-
-/// Something that the vendor finds wrong with a settings file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The file, as the vendor names it.
-    pub file: String,
-    /// The key, its parts joined by dots.
-    pub key: String,
-    /// What is wrong, in the vendor's words.
-    pub what: String,
-    /// Whether the whole file is passed over for it, or all hooks of one of our events.
-    pub whole: bool,
-}
-
-impl Fault {
-    /// In one line.
-    pub fn line(&self) -> String {
-        let text = format!("{}, {}: {}", self.file, self.key, self.what);
-        crate::frame::shown(&text)
-    }
-}
 
 /// Ask it about the settings that it reads when it is started in this folder.
 ///
 /// # Errors
 /// It did not answer.
-pub fn vendors_faults(program: &Path, folder: &Path) -> Result<Vec<Fault>, String> {
+pub(super) fn asked(program: &Path, folder: &Path) -> Result<Vec<Objection>, String> {
     let mut command = Command::new(program);
     command.arg("doctor").current_dir(folder);
     // it would try its servers, and look for a newer release
     for name in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
         command.env(name, "1");
     }
-    Ok(faults(&said(command)?))
+    Ok(objections(&said(command).map_err(|why| why.to_string())?))
 }
 
-/// What stands under `Invalid settings`, a fault a line: `- FILE › KEY: WHAT` (release 2.1.332).
-fn faults(text: &str) -> Vec<Fault> {
+/// The list under `Invalid settings`, an objection a line: `- FILE › KEY: WHAT` (release 2.1.332).
+fn objections(text: &str) -> Vec<Objection> {
     let lines = text.lines().skip_while(|line| line.trim() != "Invalid settings").skip(1);
     let listed = lines.take_while(|line| line.starts_with("- ") || line.starts_with(' '));
     let read = |line: &str| {
@@ -52,7 +32,7 @@ fn faults(text: &str) -> Vec<Fault> {
         let alone = ["ignored", "was removed", "were removed", "was skipped", "hile it is present"];
         let ours = EVENTS.iter().any(|event| key.starts_with(&format!("hooks.{event}")));
         let whole = ours || !alone.iter().any(|words| what.contains(words));
-        Some(Fault { file: file.into(), key: key.into(), what: what.into(), whole })
+        Some(Objection { file: file.into(), key: key.into(), what: what.into(), whole })
     };
     listed.filter_map(read).collect()
 }
@@ -71,10 +51,10 @@ mod tests {
              - /p/.claude/settings.json \u{203a} hooks.PreToolUse.0.hooks.0: Invalid command hook; entry ignored.\n\
              - /p/.claude/settings.json \u{203a} hooks.Stop.0.hooks.0: Invalid command hook; entry ignored.\n\
              \nNo installation issues found.\n- not one of them\n";
-        let found = faults(text);
-        let whole: Vec<bool> = found.iter().map(|fault| fault.whole).collect();
+        let found = objections(text);
+        let whole: Vec<bool> = found.iter().map(|objection| objection.whole).collect();
         assert_eq!(whole, [true, true, false, false, true, false]);
         assert_eq!(found[0].line(), "/p/.claude/settings.json, permissions.allow: Expected array, but received string");
-        assert!(faults("No installation issues found.").is_empty());
+        assert!(objections("No installation issues found.").is_empty());
     }
 }

@@ -10,12 +10,12 @@ use crate::adapter::Registration;
 pub const EVENTS: [&str; 5] =
     ["PreToolUse", "PreSkillShellCommand", "UserPromptSubmit", "SessionStart", "SubagentStart"];
 
-/// What ends the shell form: it blocks where the program is missing or dies.
+/// The end of the shell form: it blocks where the program is missing or dies.
 pub const SHELL_END: &str = " || exit 2";
 
-/// How an entry starts the hook.
+/// The two forms of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum EntryForm {
     /// Without a shell, which an `LD_PRELOAD` from settings could end; `onFailure` blocks where
     /// the program could not start, was killed, or was too slow.
     Exec,
@@ -24,14 +24,14 @@ pub enum Form {
 }
 
 #[derive(Serialize)]
-struct Group<'a> {
+struct HookGroup<'a> {
     matcher: &'a str,
-    hooks: [Entry<'a>; 1],
+    hooks: [HookEntry<'a>; 1],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct HookEntry<'a> {
     r#type: &'a str,
     command: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,29 +41,29 @@ struct Entry<'a> {
     on_failure: &'a str,
 }
 
-struct Line<'a> {
+struct HookEntries<'a> {
     line: &'a Registration,
     shell: Option<String>,
 }
 
-impl<'a> Line<'a> {
-    fn new(line: &'a Registration, form: Form) -> Line<'a> {
-        Line { line, shell: (form == Form::Shell).then(|| line.shell_words() + SHELL_END) }
+impl<'a> HookEntries<'a> {
+    fn new(line: &'a Registration, form: EntryForm) -> HookEntries<'a> {
+        HookEntries { line, shell: (form == EntryForm::Shell).then(|| line.shell_words() + SHELL_END) }
     }
 
-    fn group(&self) -> Group<'_> {
-        let entry = Entry {
+    fn group(&self) -> HookGroup<'_> {
+        let entry = HookEntry {
             r#type: "command",
             command: self.shell.as_deref().unwrap_or(&self.line.program),
             args: self.shell.is_none().then_some(&self.line.arguments),
             timeout: self.line.timeout(),
             on_failure: "block",
         };
-        Group { matcher: "*", hooks: [entry] }
+        HookGroup { matcher: "*", hooks: [entry] }
     }
 }
 
-impl Serialize for Line<'_> {
+impl Serialize for HookEntries<'_> {
     fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         out.collect_map(EVENTS.map(|event| (event, [self.group()])))
     }
@@ -74,24 +74,25 @@ impl Serialize for Line<'_> {
 struct Settings<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     allow_managed_hooks_only: Option<bool>,
-    hooks: Line<'a>,
+    hooks: HookEntries<'a>,
 }
 
 /// A settings file that holds the entries and nothing else.
-pub fn settings(line: &Registration, form: Form) -> String {
-    pretty(&Settings { allow_managed_hooks_only: None, hooks: Line::new(line, form) }, "  ") + "\n"
+pub fn settings(line: &Registration, form: EntryForm) -> String {
+    pretty(&Settings { allow_managed_hooks_only: None, hooks: HookEntries::new(line, form) }, "  ") + "\n"
 }
 
 /// The same for managed settings, with every other hook shut out: another one's rewrite of a call
 /// is judged by nobody.
 pub fn managed(line: &Registration) -> String {
-    pretty(&Settings { allow_managed_hooks_only: Some(true), hooks: Line::new(line, Form::Exec) }, "  ") + "\n"
+    pretty(&Settings { allow_managed_hooks_only: Some(true), hooks: HookEntries::new(line, EntryForm::Exec) }, "  ")
+        + "\n"
 }
 
 /// The group that stands under each event: over several lines with this indentation a level, or
 /// all on one.
-pub fn group(line: &Registration, form: Form, indent: Option<&str>) -> String {
-    let line = Line::new(line, form);
+pub fn group(line: &Registration, form: EntryForm, indent: Option<&str>) -> String {
+    let line = HookEntries::new(line, form);
     match indent {
         Some(indent) => pretty(&line.group(), indent),
         None => serde_json::to_string(&line.group()).unwrap_or_default(),

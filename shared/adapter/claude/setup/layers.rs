@@ -3,67 +3,64 @@
 use std::path::{Path, PathBuf};
 
 use crate::adapter::Environment;
+use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::report::Loss;
-use crate::adapter::setup::tree::{self, Node};
-use crate::os;
+use crate::adapter::setup::tree::{self, Spanned};
 use crate::os::git;
 
-/// The most that a settings file may hold.
-pub const MAX_SETTINGS: usize = 16 * 1024 * 1024;
-
-/// What a settings file is to the vendor.
+/// The places of settings files, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum Rank {
     /// The person's own.
     User,
     /// The project's, for everybody who works in it.
     Project,
     /// The project's, on this machine.
     Local,
-    /// What `--settings` names.
+    /// The file of `--settings`.
     Flag,
     /// The machine's.
     Managed,
 }
 
-impl Role {
+impl Rank {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
-            Role::User => "user",
-            Role::Project => "project",
-            Role::Local => "local",
-            Role::Flag => "--settings",
-            Role::Managed => "managed",
+            Rank::User => "user",
+            Rank::Project => "project",
+            Rank::Local => "local",
+            Rank::Flag => "--settings",
+            Rank::Managed => "managed",
         }
     }
 }
 
 /// Where the files are looked for.
 #[derive(Debug, Clone)]
-pub struct Layers {
+pub struct SettingsFiles {
     /// `/etc`, but in a test.
     pub etc: PathBuf,
     /// The folder of the user's settings, where one is known.
     pub user: Option<PathBuf>,
     /// The folder that the vendor is started in.
     pub project: PathBuf,
-    /// What `--settings` names.
+    /// The file of `--settings`.
     pub flag: Option<PathBuf>,
 }
 
-/// One file.
+/// A file that settings are read from.
 #[derive(Debug)]
-pub struct Layer {
-    /// What it is to the vendor.
-    pub role: Role,
-    /// Where it is.
-    pub file: PathBuf,
-    /// What it holds; `None`: there is no such file.
+pub struct SettingsFile {
+    /// Its place among the others.
+    pub rank: Rank,
+    /// The file.
+    pub path: PathBuf,
+    /// Its text; `None`: there is no such file.
     pub text: Option<Result<String, String>>,
     /// The settings, if it loads.
-    pub root: Option<Node>,
-    /// Why it does not load.
+    pub root: Option<Spanned>,
+    /// The fault for which it does not load.
     pub broken: Option<String>,
 }
 
@@ -73,15 +70,16 @@ pub fn user_folder(environment: Environment<'_>) -> Option<PathBuf> {
     named.or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".claude")))
 }
 
-impl Layers {
+impl SettingsFiles {
     /// Read them all.
-    pub fn read(&self) -> Vec<Layer> {
+    pub fn read(&self) -> Vec<SettingsFile> {
         let mut files = Vec::new();
-        files.extend(self.user.as_ref().map(|folder| (Role::User, folder.join("settings.json"))));
-        files.push((Role::Project, self.project.join(".claude/settings.json")));
-        files.extend(self.local_folders().into_iter().map(|folder| (Role::Local, folder.join(LOCAL))));
-        files.extend(self.flag.clone().map(|file| (Role::Flag, file)));
-        let mut layers: Vec<Layer> = files.into_iter().map(|(role, file)| Layer::read(role, file)).collect();
+        files.extend(self.user.as_ref().map(|folder| (Rank::User, folder.join("settings.json"))));
+        files.push((Rank::Project, self.project.join(".claude/settings.json")));
+        files.extend(self.local_folders().into_iter().map(|folder| (Rank::Local, folder.join(LOCAL))));
+        files.extend(self.flag.clone().map(|file| (Rank::Flag, file)));
+        let mut layers: Vec<SettingsFile> =
+            files.into_iter().map(|(rank, path)| SettingsFile::read(rank, path)).collect();
         layers.extend(machine(&self.etc));
         layers
     }
@@ -90,7 +88,7 @@ impl Layers {
 /// Where a folder's settings on this machine are.
 const LOCAL: &str = ".claude/settings.local.json";
 
-impl Layers {
+impl SettingsFiles {
     /// The folders whose local settings are read: the one that the vendor is started in, and before it the root of the
     /// repository, which for a linked worktree is that of the main checkout (release 2.1.332, measured).
     fn local_folders(&self) -> Vec<PathBuf> {
@@ -102,7 +100,7 @@ impl Layers {
 }
 
 /// Read the machine's own, which hold whatever a session is started with.
-pub fn machine(etc: &Path) -> Vec<Layer> {
+pub fn machine(etc: &Path) -> Vec<SettingsFile> {
     let managed = etc.join("claude-code");
     let mut files: Vec<PathBuf> = std::fs::read_dir(managed.join("managed-settings.d"))
         .map(|found| found.flatten().map(|entry| entry.path()).collect())
@@ -110,46 +108,35 @@ pub fn machine(etc: &Path) -> Vec<Layer> {
     files.retain(|file| file.extension().is_some_and(|end| end == "json"));
     files.sort();
     files.insert(0, managed.join("managed-settings.json"));
-    files.into_iter().map(|file| Layer::read(Role::Managed, file)).collect()
+    files.into_iter().map(|file| SettingsFile::read(Rank::Managed, file)).collect()
 }
 
-impl Layer {
-    fn read(role: Role, file: PathBuf) -> Layer {
-        let mut layer = Layer { role, text: text_of(&file), file, root: None, broken: None };
-        match &layer.text {
+impl SettingsFile {
+    fn read(rank: Rank, path: PathBuf) -> SettingsFile {
+        let mut file = SettingsFile { rank, text: text_of(&path), path, root: None, broken: None };
+        match &file.text {
             None => {}
-            Some(Err(why)) => layer.broken = Some(why.clone()),
-            Some(Ok(text)) => match if role == Role::Managed { super::stops(text) } else { super::unreadable(text) } {
-                Some((at, what)) => {
-                    let (line, column) = crate::adapter::setup::text::place(text, at);
-                    layer.broken = Some(format!("line {line}, column {column}: {what}"));
+            Some(Err(why)) => file.broken = Some(why.clone()),
+            Some(Ok(text)) => match if rank == Rank::Managed { super::stops(text) } else { super::unreadable(text) } {
+                Some(fault) => {
+                    let (line, column) = crate::adapter::setup::text::line_and_column(text, fault.at());
+                    file.broken = Some(format!("line {line}, column {column}: {}", fault.what()));
                 }
-                None => layer.root = tree::json(text).ok(),
+                None => file.root = tree::json(text).ok(),
             },
         }
-        layer
+        file
     }
 
-    /// What it takes from a guard that a shell starts, besides: see [`Layer::losses`].
-    pub fn shell_losses(&self, guard: Role) -> Vec<Loss> {
-        let all = self.root.as_ref().map(|root| super::shell_losses(self.role, root, guard)).unwrap_or_default();
-        all.into_iter().map(|loss| loss.within(self.file.display().to_string())).collect()
+    /// The losses of a guard that a shell starts, besides: see [`SettingsFile::losses`].
+    pub fn shell_losses(&self, guard: Rank) -> Vec<Loss> {
+        let all = self.root.as_ref().map(|root| super::shell_losses(self.rank, root, guard)).unwrap_or_default();
+        all.into_iter().map(|loss| loss.within(self.path.display().to_string())).collect()
     }
 
-    /// What it takes from a guard that stands in the layer of this role.
-    pub fn losses(&self, guard: Role) -> Vec<Loss> {
-        let all = self.root.as_ref().map(|root| super::losses(self.role, root, guard)).unwrap_or_default();
-        all.into_iter().map(|loss| loss.within(self.file.display().to_string())).collect()
+    /// The losses of a guard that stands in a file of this rank.
+    pub fn losses(&self, guard: Rank) -> Vec<Loss> {
+        let all = self.root.as_ref().map(|root| super::losses(self.rank, root, guard)).unwrap_or_default();
+        all.into_iter().map(|loss| loss.within(self.path.display().to_string())).collect()
     }
-}
-
-/// The text of a file; `None`: there is none of that name.
-pub fn text_of(file: &Path) -> Option<Result<String, String>> {
-    if let Err(error) = std::fs::symlink_metadata(file) {
-        return (error.kind() != std::io::ErrorKind::NotFound).then(|| Err(os::words(error)));
-    }
-    let bytes = os::read_bounded(file, MAX_SETTINGS).map_err(|refusal| refusal.to_string());
-    Some(bytes.and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|error| format!("byte {}: not UTF-8", error.utf8_error().valid_up_to()))
-    }))
 }

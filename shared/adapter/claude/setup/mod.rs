@@ -1,99 +1,200 @@
 //! A settings file of Claude Code: which entries in it are ours, and how they get in and out.
 
 mod asked;
-pub mod doctor;
 pub mod entry;
+mod examined;
 mod fault;
-pub mod install;
 mod layers;
 mod splice;
 
-pub use asked::{Fault, vendors_faults};
 pub use fault::{SHELL_REMEDY, losses, misspelled, on, shell_losses, shell_obeys, stops, unreadable};
-pub use layers::{Layer, Layers, Role, machine, text_of, user_folder};
+pub use layers::{Rank, SettingsFile, SettingsFiles, machine, user_folder};
 pub use splice::{blank, only_entries_differ, taken_out, with_entries};
 
-use crate::adapter::Registration;
-use crate::adapter::claude::{Claude, EVENTS, Form, SHELL_END, group};
-use crate::adapter::setup::terms::{Terms, names, unquoted};
-use crate::adapter::setup::tree::{self, Node};
+use std::path::{Path, PathBuf};
 
-/// Whether this hook entry runs our hook program, however it is spelled.
-fn is_ours(entry: &Node) -> bool {
-    let runs = |node: Option<&Node>| node.and_then(Node::text).is_some_and(|text| names(text, Claude::FACTS.program));
+use crate::adapter::Registration;
+use crate::adapter::claude::{Claude, EVENTS, EntryForm, FAILS_CLOSED_FROM, SHELL_END, group, managed, settings};
+use crate::adapter::setup::file::absolute;
+use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
+use crate::adapter::setup::tree::{self, Spanned};
+use crate::adapter::setup::{EntryPlace, Examined, Objection, Offers, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::os::release::{Installed, installed};
+
+impl Setup for Claude {
+    fn oldest(&self) -> (&'static str, &'static str) {
+        (FAILS_CLOSED_FROM, "older ones let a call run when its hook fails")
+    }
+
+    fn unseen(&self) -> &'static [&'static str] {
+        &[
+            "how claude is started: --bare, --safe-mode, --restricted, and --setting-sources without the file of the entry, switch it off",
+            "where claude is started: the project's entry is read in this very folder alone, not below it",
+        ]
+    }
+
+    fn offers(&self) -> &'static Offers {
+        &Offers {
+            project: Ok("the settings of the project that is started in DIR"),
+            user: "the user's settings",
+            print: "JSON for a settings file of Claude Code",
+            shell: Ok("the form for releases before 2.1.295, which know no onFailure"),
+            managed: "managed settings of Claude Code",
+            flag: Some("--settings"),
+        }
+    }
+
+    fn file(&self, place: &EntryPlace) -> Result<PathBuf, Unplaced> {
+        match place {
+            EntryPlace::Untold => Err(Unplaced::Untold("say where: --project DIR or --user".into())),
+            EntryPlace::Project(project) => {
+                // as the vendor names the folder that it is started in
+                let real = std::fs::canonicalize(project).ok().filter(|project| project.is_dir());
+                let real = real.ok_or_else(|| Unplaced::Missing(format!("{}: no such folder", project.display())))?;
+                Ok(real.join(".claude/settings.json"))
+            }
+            EntryPlace::User => {
+                let folder = user_folder(&|name| std::env::var_os(name));
+                let folder =
+                    folder.ok_or_else(|| Unplaced::Missing("neither CLAUDE_CONFIG_DIR nor HOME is set".into()))?;
+                Ok(absolute(&folder).map_err(Unplaced::Missing)?.join("settings.json"))
+            }
+        }
+    }
+
+    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String> {
+        Ok(match form {
+            PrintedForm::Written => settings(line, EntryForm::Exec),
+            PrintedForm::Shell => settings(line, EntryForm::Shell),
+            PrintedForm::Managed => managed(line),
+        })
+    }
+
+    fn managed_file(&self) -> &'static str {
+        "/etc/claude-code/managed-settings.json"
+    }
+
+    fn entries(&self) -> &'static str {
+        "entries"
+    }
+
+    fn put_in(&self, text: Option<&str>, line: &Registration, _: &Path) -> Result<String, Unspliced> {
+        // what the vendor would not load either: it would say nothing, and every call would run
+        match text.filter(|text| !blank(text)).and_then(unreadable) {
+            Some(fault) => Err(fault.into()),
+            None => Ok(with_entries(text, line)),
+        }
+    }
+
+    fn take_out(&self, text: &str, _: &Path) -> Result<Option<String>, Unspliced> {
+        if !blank(text) {
+            tree::json(text)?;
+        }
+        Ok(taken_out(text))
+    }
+
+    fn only_entries_differ(&self, old: Option<&str>, new: &str, _: &Path) -> bool {
+        only_entries_differ(old, new)
+    }
+
+    fn altered(&self, text: &str) -> Vec<&'static str> {
+        let found = tree::json(text).map(|root| found(&root)).unwrap_or_default();
+        found
+            .into_iter()
+            .filter(|(_, found)| matches!(found, SettingsEntry::Altered(_)))
+            .map(|(event, _)| event)
+            .collect()
+    }
+
+    fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, String>)> {
+        let Installed::At(program, _) = installed(Claude::FACTS.word) else { return None };
+        let answer = asked::asked(&program, folder);
+        Some((program, answer))
+    }
+
+    fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, String> {
+        Ok(Box::new(examined::ReadSettings::read(etc, project, flag)?))
+    }
+}
+
+/// This hook entry runs our hook program, however it is spelled.
+fn is_ours(entry: &Spanned) -> bool {
+    let runs =
+        |node: Option<&Spanned>| node.and_then(Spanned::text).is_some_and(|text| names(text, Claude::FACTS.program));
     runs(entry.get("command")) || entry.get("args").is_some_and(|args| args.items().iter().any(|word| runs(Some(word))))
 }
 
 /// The hook entries of a group.
-fn entries(group: &Node) -> &[Node] {
-    group.get("hooks").map(Node::items).unwrap_or_default()
+fn entries(group: &Spanned) -> &[Spanned] {
+    group.get("hooks").map(Spanned::items).unwrap_or_default()
 }
 
-/// Whether nothing but our hook is run by this group.
-fn wholly_ours(group: &Node) -> bool {
+/// This group runs our hook and nothing else.
+fn wholly_ours(group: &Spanned) -> bool {
     !entries(group).is_empty() && entries(group).iter().all(is_ours)
 }
 
-/// What stands under one event.
+/// Our entry under one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum SettingsEntry {
     /// Nothing of ours.
     Nothing,
-    /// What `mh-setup` writes for these terms.
-    Exact(Registration, Terms, Form),
-    /// It runs our program and is not what `mh-setup` writes; why.
+    /// As `mh-setup` writes it for these terms.
+    Exact(Registration, EntryTerms, EntryForm),
+    /// It runs our program and is not what `mh-setup` writes, for this reason.
     Altered(String),
 }
 
-/// What each of our events holds.
-pub fn found(settings: &Node) -> Vec<(&'static str, Found)> {
+/// Our entries, event by event.
+pub fn found(settings: &Spanned) -> Vec<(&'static str, SettingsEntry)> {
     EVENTS.into_iter().map(|event| (event, at_event(settings, event))).collect()
 }
 
-fn at_event(settings: &Node, event: &str) -> Found {
-    let groups = settings.find(&["hooks", event]).map(Node::items).unwrap_or_default();
-    let mut best = Found::Nothing;
+fn at_event(settings: &Spanned, event: &str) -> SettingsEntry {
+    let groups = settings.find(&["hooks", event]).map(Spanned::items).unwrap_or_default();
+    let mut best = SettingsEntry::Nothing;
     for each in groups.iter().filter(|group| entries(group).iter().any(is_ours)) {
         match reading(each) {
-            exact @ Found::Exact(..) => return exact,
+            exact @ SettingsEntry::Exact(..) => return exact,
             other => best = other,
         }
     }
     best
 }
 
-/// What a group that holds our hook comes to.
-fn reading(found: &Node) -> Found {
-    let Some(entry) = entries(found).iter().find(|entry| is_ours(entry)) else { return Found::Nothing };
-    let Some(command) = entry.get("command").and_then(Node::text) else {
-        return Found::Altered("its `command` is not a string".into());
+/// Read a group that holds our hook.
+fn reading(found: &Spanned) -> SettingsEntry {
+    let Some(entry) = entries(found).iter().find(|entry| is_ours(entry)) else { return SettingsEntry::Nothing };
+    let Some(command) = entry.get("command").and_then(Spanned::text) else {
+        return SettingsEntry::Altered("its `command` is not a string".into());
     };
     let (form, words) = match entry.get("args") {
         Some(args) => {
-            let words = std::iter::once(Some(command)).chain(args.items().iter().map(Node::text));
-            (Form::Exec, words.map(|word| word.map(String::from)).collect::<Option<Vec<_>>>())
+            let words = std::iter::once(Some(command)).chain(args.items().iter().map(Spanned::text));
+            (EntryForm::Exec, words.map(|word| word.map(String::from)).collect::<Option<Vec<_>>>())
         }
-        None => (Form::Shell, command.strip_suffix(SHELL_END).and_then(unquoted)),
+        None => (EntryForm::Shell, command.strip_suffix(SHELL_END).and_then(unquoted)),
     };
-    let Some((program, terms)) = words.and_then(|words| Some((words.first()?.clone(), Terms::of(words.get(1..)?)?)))
+    let Some((program, terms)) =
+        words.and_then(|words| Some((words.first()?.clone(), EntryTerms::of(words.get(1..)?)?)))
     else {
-        return Found::Altered("its command line is not one that mh-setup writes".into());
+        return SettingsEntry::Altered("its command line is not one that mh-setup writes".into());
     };
     let line = terms.registration(&program);
     let written = tree::json(&group(&line, form, None));
     match written.is_ok_and(|written| written.same(found)) {
-        true => Found::Exact(line, terms, form),
-        false => Found::Altered(difference(found, entry)),
+        true => SettingsEntry::Exact(line, terms, form),
+        false => SettingsEntry::Altered(difference(found, entry)),
     }
 }
 
-/// What about the entry differs, for the keys that decide whether it holds.
-fn difference(group: &Node, entry: &Node) -> String {
-    let spelled = |node: Option<&Node>| node.map_or("missing", Node::noun);
-    if group.get("matcher").and_then(Node::text) != Some("*") {
+/// Name the difference to the entry that is written, for the keys by which it holds.
+fn difference(group: &Spanned, entry: &Spanned) -> String {
+    let spelled = |node: Option<&Spanned>| node.map_or("missing", Spanned::noun);
+    if group.get("matcher").and_then(Spanned::text) != Some("*") {
         return "its `matcher` is not \"*\", so some calls pass it by".into();
     }
-    if entry.get("onFailure").and_then(Node::text) != Some("block") {
+    if entry.get("onFailure").and_then(Spanned::text) != Some("block") {
         return format!(
             "its `onFailure` is not \"block\" ({}), so a call runs when the hook fails",
             spelled(entry.get("onFailure"))
@@ -106,10 +207,10 @@ fn difference(group: &Node, entry: &Node) -> String {
 }
 
 /// The commands of other people's hooks on our events, with the event.
-pub fn others(settings: &Node) -> Vec<(&'static str, String)> {
+pub fn others(settings: &Spanned) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for event in EVENTS {
-        let groups = settings.find(&["hooks", event]).map(Node::items).unwrap_or_default();
+        let groups = settings.find(&["hooks", event]).map(Spanned::items).unwrap_or_default();
         for entry in groups.iter().flat_map(entries).filter(|entry| !is_ours(entry)) {
             let words = ["command", "url", "prompt", "tool", "type"].into_iter().find_map(|key| entry.get(key)?.text());
             all.push((event, words.unwrap_or("?").to_string()));

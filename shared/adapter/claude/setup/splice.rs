@@ -8,18 +8,18 @@ use std::ops::Range;
 
 use super::{entries, is_ours, unreadable, wholly_ours};
 use crate::adapter::Registration;
-use crate::adapter::claude::{EVENTS, Form, group};
+use crate::adapter::claude::{EVENTS, EntryForm, group};
 use crate::adapter::setup::text::{Edits, indent, newline};
-use crate::adapter::setup::tree::{self, Node};
+use crate::adapter::setup::tree::{self, Spanned};
 
-/// How the text of a file is laid out.
-struct Layout<'a> {
+/// The layout of a file's text.
+struct Indentation<'a> {
     newline: &'static str,
     /// The indentation of one level; none: all on one line.
     unit: Option<&'a str>,
 }
 
-impl Layout<'_> {
+impl Indentation<'_> {
     /// The break before something at this depth.
     fn line(&self, depth: usize) -> String {
         match self.unit {
@@ -34,7 +34,7 @@ impl Layout<'_> {
     }
 
     fn group(&self, line: &Registration, depth: usize) -> String {
-        let text = group(line, Form::Exec, self.unit);
+        let text = group(line, EntryForm::Exec, self.unit);
         match self.unit {
             Some(_) => text.replace('\n', &self.line(depth)),
             None => text,
@@ -57,7 +57,7 @@ impl Layout<'_> {
 ///
 /// The text has to be a settings file in order: see [`super::unreadable`].
 pub fn with_entries(text: Option<&str>, line: &Registration) -> String {
-    let fresh = Layout { newline: text.map_or("\n", newline), unit: Some("  ") };
+    let fresh = Indentation { newline: text.map_or("\n", newline), unit: Some("  ") };
     let document = |end: &str| format!("{{{}{}{}}}{end}", fresh.line(1), fresh.hooks(line), fresh.close(0));
     let Some(text) = text else { return document("\n") };
     if blank(text) {
@@ -65,7 +65,7 @@ pub fn with_entries(text: Option<&str>, line: &Registration) -> String {
     }
     let Ok(root) = tree::json(text) else { return text.into() };
     let mut edits = Edits::default();
-    let layout = Layout { unit: unit(text, &root), ..fresh };
+    let layout = Indentation { unit: unit(text, &root), ..fresh };
     match root.get("hooks") {
         None => append(&mut edits, &root, &layout, 1, vec![layout.hooks(line)]),
         Some(hooks) => {
@@ -112,7 +112,7 @@ pub fn taken_out(text: &str) -> Option<String> {
     }
 }
 
-/// Whether these two texts of a settings file differ in our entries alone, and the new one is one
+/// These two texts of a settings file differ in our entries alone, and the new one is one
 /// that the vendor loads.
 pub fn only_entries_differ(old: Option<&str>, new: &str) -> bool {
     let rest = |text: &str| match taken_out(text) {
@@ -128,13 +128,13 @@ pub fn only_entries_differ(old: Option<&str>, new: &str) -> bool {
     same && unreadable(new).is_none()
 }
 
-/// Whether there is nothing in the file, which is as good as no file.
+/// There is nothing in the file, which is as good as no file.
 pub fn blank(text: &str) -> bool {
     text[tree::bom(text)..].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 /// The indentation of the first member, if it has a line of its own.
-fn unit<'a>(text: &'a str, root: &Node) -> Option<&'a str> {
+fn unit<'a>(text: &'a str, root: &Spanned) -> Option<&'a str> {
     match root.members().first() {
         Some(first) => indent(text, first.at).map(|found| if found.is_empty() { "  " } else { found }),
         None => Some("  "),
@@ -142,7 +142,7 @@ fn unit<'a>(text: &'a str, root: &Node) -> Option<&'a str> {
 }
 
 /// Add to the end of an array or object.
-fn append(edits: &mut Edits, container: &Node, layout: &Layout<'_>, depth: usize, texts: Vec<String>) {
+fn append(edits: &mut Edits, container: &Spanned, layout: &Indentation<'_>, depth: usize, texts: Vec<String>) {
     let last = container.items().last().or(container.members().last().map(|member| &member.node));
     let between = format!(",{}", layout.line(depth));
     if texts.is_empty() {
@@ -156,16 +156,16 @@ fn append(edits: &mut Edits, container: &Node, layout: &Layout<'_>, depth: usize
 }
 
 /// Put our group into an event's array, in the place of the one that is there.
-fn update(edits: &mut Edits, text: &str, groups: &Node, layout: &Layout<'_>, line: &Registration) {
+fn update(edits: &mut Edits, text: &str, groups: &Spanned, layout: &Indentation<'_>, line: &Registration) {
     let kept = groups.items().iter().position(wholly_ours);
     match kept.map(|at| &groups.items()[at]) {
         Some(old) => {
-            if !tree::json(&group(line, Form::Exec, None)).is_ok_and(|new| new.same(old)) {
+            if !tree::json(&group(line, EntryForm::Exec, None)).is_ok_and(|new| new.same(old)) {
                 let new = match (indent(text, old.span.start), layout.unit) {
                     (Some(before), Some(unit)) => {
-                        group(line, Form::Exec, Some(unit)).replace('\n', &format!("{}{before}", layout.newline))
+                        group(line, EntryForm::Exec, Some(unit)).replace('\n', &format!("{}{before}", layout.newline))
                     }
-                    _ => group(line, Form::Exec, None),
+                    _ => group(line, EntryForm::Exec, None),
                 };
                 edits.put(old.span.clone(), new);
             }
@@ -177,7 +177,7 @@ fn update(edits: &mut Edits, text: &str, groups: &Node, layout: &Layout<'_>, lin
 
 /// Take our hook out of an event's array, but for the group at `kept`. Whether the array was made
 /// by us and is empty now.
-fn take_from(edits: &mut Edits, text: &str, groups: &Node, kept: Option<usize>) -> bool {
+fn take_from(edits: &mut Edits, text: &str, groups: &Spanned, kept: Option<usize>) -> bool {
     let items = groups.items();
     let gone: Vec<bool> = items.iter().enumerate().map(|(at, group)| Some(at) != kept && wholly_ours(group)).collect();
     for group in items.iter().filter(|group| !wholly_ours(group)) {
@@ -214,6 +214,6 @@ fn cut(edits: &mut Edits, spans: &[Range<usize>], gone: &[bool]) -> bool {
 }
 
 /// See the top: white space before the last bracket.
-fn made_by_us(text: &str, container: &Node) -> bool {
+fn made_by_us(text: &str, container: &Spanned) -> bool {
     text[..container.span.end - 1].ends_with([' ', '\t', '\r', '\n'])
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::adapter::claude::setup::text_of;
 use crate::adapter::codex;
 use crate::adapter::codex::setup::parse;
 use crate::adapter::run::{Credentials, Launch, LaunchOrder, home};
-use crate::adapter::setup::tree::Node;
+use crate::adapter::setup::file::text_of;
+use crate::adapter::setup::tree::Spanned;
 use crate::decide::admits;
 use crate::frame::Operation;
 use crate::os::{PrivateRoom, words};
@@ -67,7 +67,8 @@ fn in_a_keyring(order: &LaunchOrder, home: &Path) -> Result<(), String> {
         _ => None,
     };
     let config = text.and_then(|text| parse(&text).ok());
-    let store = config.as_ref().and_then(|config| config.root.get("cli_auth_credentials_store")).and_then(Node::text);
+    let store =
+        config.as_ref().and_then(|config| config.root.get("cli_auth_credentials_store")).and_then(Spanned::text);
     match store.filter(|store| *store != "file") {
         None => Ok(()),
         Some(store) => Err(format!(

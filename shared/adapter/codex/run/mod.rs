@@ -65,7 +65,7 @@ impl Run for Codex {
     fn shadows(&self, etc: &Path) -> Result<(), String> {
         machine(etc).iter().try_for_each(|layer| {
             let why = layer.broken.clone().or_else(|| layer.stops());
-            harmless_layer(&layer.file, why.as_deref(), &layer.losses(), layer.root.as_ref(), |_| None)
+            harmless_layer(&layer.path, why.as_deref(), &layer.losses(), layer.root.as_ref(), |_| None)
         })?;
         rules::narrow(&etc.join("codex/rules"))
     }

@@ -1,4 +1,4 @@
-//! What Codex gives a hook besides its line: the environment, with what `.env` puts into it, and the shell.
+//! The surroundings that Codex gives a hook besides its line: the environment, with what `.env` puts into it, and the shell.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::home;
 use crate::adapter::Environment;
 use crate::adapter::codex::setup::dotenv::codex_env_file;
-use crate::adapter::setup::probe::{Kind, codex_shell};
+use crate::adapter::codex::setup::shell::{ShellKind, hook_shell};
 use crate::adapter::setup::report::Loss;
 use crate::os::obeyed::obeyed;
 
@@ -15,12 +15,12 @@ use crate::os::obeyed::obeyed;
 pub struct Around {
     /// The file that is put into the environment before anything else is done.
     pub file: PathBuf,
-    /// What it puts there, the last of a name last; why it cannot be told.
+    /// The variables that it puts there, the last of a name last; why they cannot be told.
     pub set: Result<Vec<(String, String)>, String>,
     /// The shell that runs a hook's line.
     pub shell: PathBuf,
-    /// Which it is.
-    pub kind: Kind,
+    /// The files and variables that it obeys.
+    pub kind: ShellKind,
 }
 
 impl Around {
@@ -28,14 +28,14 @@ impl Around {
     pub fn of(home: &Path, folder: &Path, environment: Environment<'_>) -> Around {
         let file = home.join(".env");
         let set = codex_env_file(&file);
-        let mut around = Around { file, set, shell: PathBuf::new(), kind: Kind::Sh };
+        let mut around = Around { file, set, shell: PathBuf::new(), kind: ShellKind::Sh };
         let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
         let path = around.variable("PATH", environment);
-        (around.shell, around.kind) = codex_shell(&passwd, path.as_deref(), folder);
+        (around.shell, around.kind) = hook_shell(&passwd, path.as_deref(), folder);
         around
     }
 
-    /// What the file sets.
+    /// The variables of the file.
     pub fn set(&self) -> &[(String, String)] {
         self.set.as_deref().unwrap_or_default()
     }
@@ -46,7 +46,8 @@ impl Around {
         set.map(|(_, value)| value.into()).or_else(|| environment(name))
     }
 
-    /// What in these variables answers for a hook in its place, or moves the configuration that the entry stands in.
+    /// The losses by these variables: what answers for a hook in its place, or moves the configuration that the entry
+    /// stands in.
     /// `names` are those of the environment; `sealed_off` says whether the line holds against functions.
     pub fn losses<'a>(
         &self,
@@ -82,16 +83,16 @@ impl Around {
         all
     }
 
-    /// How a variable of this name answers for the hook, if it does. In a file that is there for Codex alone nobody has
+    /// The way in which a variable of this name answers for the hook, if it does. In a file that is there for Codex alone nobody has
     /// a good reason for a name that the loader obeys; in an environment only what puts code into a program is one.
     fn answers(&self, name: &str, sealed_off: bool, in_file: bool) -> Option<String> {
         let shell = match name {
-            "BASH_ENV" => self.kind == Kind::Bash,
+            "BASH_ENV" => self.kind == ShellKind::Bash,
             // sh may be bash
-            "SHELLOPTS" => self.kind != Kind::Zsh,
+            "SHELLOPTS" => self.kind != ShellKind::Zsh,
             // how they are spelled is bash's, and was another once
             _ if ["BASH_FUNC_echo", "BASH_FUNC_exit"].iter().any(|known| name.starts_with(known)) => {
-                self.kind != Kind::Zsh && !sealed_off
+                self.kind != ShellKind::Zsh && !sealed_off
             }
             "LD_PRELOAD" | "LD_AUDIT" => true,
             _ => in_file && name.starts_with("LD_"),
@@ -114,7 +115,7 @@ mod tests {
                 .map(OsString::from)
                 .into();
         let home = |name: &str| (name == "CODEX_HOME").then(|| root.path().into());
-        let losses = |kind: Kind, text: &str, sealed_off: bool| {
+        let losses = |kind: ShellKind, text: &str, sealed_off: bool| {
             std::fs::write(&file, text).unwrap();
             let mut around = Around::of(root.path(), root.path(), &home);
             around.kind = kind;
@@ -122,13 +123,13 @@ mod tests {
             let real = std::fs::canonicalize(root.path()).unwrap();
             around.losses(names, sealed_off, &real, &home).into_iter().map(|loss| loss.key).collect::<Vec<_>>()
         };
-        assert_eq!(losses(Kind::Bash, "", true), ["BASH_ENV", "SHELLOPTS", "LD_PRELOAD"]);
-        assert_eq!(losses(Kind::Bash, "", false), ["BASH_ENV", "BASH_FUNC_echo%%", "SHELLOPTS", "LD_PRELOAD"]);
-        assert_eq!(losses(Kind::Sh, "", true), ["SHELLOPTS", "LD_PRELOAD"]);
-        assert_eq!(losses(Kind::Zsh, "", false), ["LD_PRELOAD"]);
+        assert_eq!(losses(ShellKind::Bash, "", true), ["BASH_ENV", "SHELLOPTS", "LD_PRELOAD"]);
+        assert_eq!(losses(ShellKind::Bash, "", false), ["BASH_ENV", "BASH_FUNC_echo%%", "SHELLOPTS", "LD_PRELOAD"]);
+        assert_eq!(losses(ShellKind::Sh, "", true), ["SHELLOPTS", "LD_PRELOAD"]);
+        assert_eq!(losses(ShellKind::Zsh, "", false), ["LD_PRELOAD"]);
         // named once, and where it is set last
         let text = "BASH_ENV=/x\nLD_LIBRARY_PATH=/y\nBASH_ENV=/z\nOPENAI_API_KEY=k\nHOME=/elsewhere\n";
-        assert_eq!(losses(Kind::Bash, text, true), ["BASH_ENV", "LD_LIBRARY_PATH", "SHELLOPTS", "LD_PRELOAD"]);
+        assert_eq!(losses(ShellKind::Bash, text, true), ["BASH_ENV", "LD_LIBRARY_PATH", "SHELLOPTS", "LD_PRELOAD"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ const LIMIT: usize = 1024 * 1024;
 /// Names that Codex leaves out begin so, in letters of either case.
 const OWN: &str = "CODEX_";
 
-/// What Codex takes from this file, in its order: of a name that stands there twice, the last counts. A file that is not
+/// The variables that Codex takes from this file, in its order: of a name that stands there twice, the last counts. A file that is not
 /// there sets nothing. It is read by the same reader that the release has (dotenvy 0.15.7): a line that this cannot read
 /// is passed over, and the next one counts.
 ///

@@ -36,7 +36,7 @@ fn limit_words(patience: u32) -> String {
     format!(" -k 1 {} ", patience + 5)
 }
 
-/// What the line begins with. In its POSIX mode, which a plain assignment switches on, bash finds `unset` and `exit`
+/// The head of the line. In its POSIX mode, which a plain assignment switches on, bash finds `unset` and `exit`
 /// before any function of that name; `echo` it finds after one, so that is taken out. Without this a function of the
 /// environment (`BASH_FUNC_exit%%`) answers for the line (bash 5.2; zsh and dash take none from there).
 const HEAD: &str = "POSIXLY_CORRECT=1; unset -f echo 2>/dev/null; ";
@@ -59,7 +59,7 @@ pub fn command(line: &Registration) -> String {
 pub struct Parts<'a> {
     /// The hook's own words.
     pub words: &'a str,
-    /// Whether functions of the environment are kept from answering for the line: from 0.1.1 on.
+    /// Functions of the environment are kept from answering for the line: from 0.1.1 on.
     pub sealed_off: bool,
     /// The program that limits the hook's time, where there is one.
     pub limit: Option<&'static str>,
@@ -79,7 +79,7 @@ pub fn parts(command: &str) -> Option<Parts<'_>> {
 }
 
 #[derive(Serialize)]
-struct Identity<'a> {
+struct HookIdentity<'a> {
     event_name: &'a str,
     hooks: [Handler<'a>; 1],
 }
@@ -96,7 +96,7 @@ struct Handler<'a> {
     r#type: &'a str,
 }
 
-/// What the entry of this event, by either of its names, sets as `additionalContextLimit`. An event that takes no context
+/// The `additionalContextLimit` of the entry of this event, by either of its names. An event that takes no context
 /// must have none: the vendor then ignores the key with a complaint, leaves it out of the hash as
 /// well, and an entry whose hash has it is not trusted and never runs (release 0.171.0, measured).
 fn context_limit(event: &str) -> Option<u32> {
@@ -113,7 +113,7 @@ pub fn trusted_hash(event: &str, command: &str) -> String {
 fn hash(event: &str, command: &str, timeout: u32) -> String {
     let handler =
         Handler { additional_context_limit: context_limit(event), r#async: false, command, timeout, r#type: "command" };
-    let identity = serde_json::to_vec(&Identity { event_name: event, hooks: [handler] }).unwrap_or_default();
+    let identity = serde_json::to_vec(&HookIdentity { event_name: event, hooks: [handler] }).unwrap_or_default();
     format!("sha256:{}", Digest::of(&identity))
 }
 

@@ -1,21 +1,21 @@
-//! The files that Codex reads, and what in them takes the guard away. Layers add their hooks up;
+//! The files that Codex reads, and what in them takes the guard away. ConfigFiles add their hooks up;
 //! of a feature the strongest layer's word holds.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::{Config, parse};
 use crate::adapter::Environment;
-use crate::adapter::claude::setup::text_of;
 use crate::adapter::codex::FEATURES;
+use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::report::Loss;
-use crate::adapter::setup::tree::{self, Node};
+use crate::adapter::setup::tree::{self, Spanned};
 
-/// What `hooks` was called before. The vendor takes it still, with a warning.
+/// The older name of `hooks`. The vendor takes it still, with a warning.
 const OLD_HOOKS: &str = "codex_hooks";
 
-/// What a file is to the vendor, the weakest first.
+/// The places of files, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub enum ConfigRank {
     /// `/etc/codex/config.toml`
     System,
     /// `config.toml` in Codex's home: where our entries stand.
@@ -32,24 +32,24 @@ pub enum Role {
     Hooks,
 }
 
-impl Role {
+impl ConfigRank {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Profile => "profile",
-            Role::Project => "project",
-            Role::Managed => "managed",
-            Role::Requirements => "requirements",
-            Role::Hooks => "hooks",
+            ConfigRank::System => "system",
+            ConfigRank::User => "user",
+            ConfigRank::Profile => "profile",
+            ConfigRank::Project => "project",
+            ConfigRank::Managed => "managed",
+            ConfigRank::Requirements => "requirements",
+            ConfigRank::Hooks => "hooks",
         }
     }
 }
 
 /// Where the files are looked for.
 #[derive(Debug, Clone)]
-pub struct Layers {
+pub struct ConfigFiles {
     /// `/etc`, but in a test.
     pub etc: PathBuf,
     /// Codex's home.
@@ -58,18 +58,18 @@ pub struct Layers {
     pub project: PathBuf,
 }
 
-/// One file.
+/// A file that the configuration is read from.
 #[derive(Debug)]
-pub struct Layer {
-    /// What it is to the vendor.
-    pub role: Role,
-    /// Where it is.
-    pub file: PathBuf,
-    /// Whether there is such a file.
+pub struct ConfigFile {
+    /// Its place among the others.
+    pub rank: ConfigRank,
+    /// The file.
+    pub path: PathBuf,
+    /// There is such a file.
     pub present: bool,
-    /// What it holds, if it loads.
-    pub root: Option<Node>,
-    /// Why it does not.
+    /// Its content, if it loads.
+    pub root: Option<Spanned>,
+    /// The fault for which it does not load.
     pub broken: Option<String>,
 }
 
@@ -100,21 +100,21 @@ fn folded(path: &Path) -> PathBuf {
     })
 }
 
-impl Layers {
+impl ConfigFiles {
     /// Read them all.
-    pub fn read(&self) -> Vec<Layer> {
+    pub fn read(&self) -> Vec<ConfigFile> {
         let etc = self.etc.join("codex");
         let [system, hooks, managed, requirements] = machine_files(&etc);
         let mut files = vec![system, hooks];
-        files.push((Role::User, self.home.join("config.toml")));
-        files.push((Role::Hooks, self.home.join("hooks.json")));
-        files.extend(self.profiles().into_iter().map(|file| (Role::Profile, file)));
+        files.push((ConfigRank::User, self.home.join("config.toml")));
+        files.push((ConfigRank::Hooks, self.home.join("hooks.json")));
+        files.extend(self.profiles().into_iter().map(|file| (ConfigRank::Profile, file)));
         for folder in self.project_folders() {
-            files.push((Role::Project, folder.join(".codex/config.toml")));
-            files.push((Role::Hooks, folder.join(".codex/hooks.json")));
+            files.push((ConfigRank::Project, folder.join(".codex/config.toml")));
+            files.push((ConfigRank::Hooks, folder.join(".codex/hooks.json")));
         }
         files.extend([managed, requirements]);
-        files.into_iter().map(|(role, file)| Layer::read(role, file)).collect()
+        files.into_iter().map(|(rank, path)| ConfigFile::read(rank, path)).collect()
     }
 
     fn profiles(&self) -> Vec<PathBuf> {
@@ -137,89 +137,89 @@ impl Layers {
         all
     }
 
-    /// Whether the user's configuration trusts the folder that a project's file is in: by that
+    /// The user's configuration trusts the folder that a project's file is in: by that
     /// folder, or by the project's root.
-    pub fn trusted(&self, user: Option<&Node>, file: &Path) -> bool {
+    pub fn trusted(&self, user: Option<&Spanned>, file: &Path) -> bool {
         let projects = user.and_then(|root| root.get("projects"));
         let trusts = |folder: &Path| {
             let trust = projects.and_then(|projects| projects.get(&folder.to_string_lossy()));
-            trust.and_then(|trust| trust.get("trust_level")).and_then(Node::text) == Some("trusted")
+            trust.and_then(|trust| trust.get("trust_level")).and_then(Spanned::text) == Some("trusted")
         };
         let folder = file.parent().and_then(Path::parent);
         folder.is_some_and(trusts) || self.project_folders().first().is_some_and(|root| trusts(root))
     }
 }
 
-fn machine_files(etc: &Path) -> [(Role, PathBuf); 4] {
+fn machine_files(etc: &Path) -> [(ConfigRank, PathBuf); 4] {
     [
-        (Role::System, etc.join("config.toml")),
-        (Role::Hooks, etc.join("hooks.json")),
-        (Role::Managed, etc.join("managed_config.toml")),
-        (Role::Requirements, etc.join("requirements.toml")),
+        (ConfigRank::System, etc.join("config.toml")),
+        (ConfigRank::Hooks, etc.join("hooks.json")),
+        (ConfigRank::Managed, etc.join("managed_config.toml")),
+        (ConfigRank::Requirements, etc.join("requirements.toml")),
     ]
 }
 
 /// Read the machine's own, which are read whatever a session is started with.
-pub fn machine(etc: &Path) -> Vec<Layer> {
-    machine_files(&etc.join("codex")).map(|(role, file)| Layer::read(role, file)).into()
+pub fn machine(etc: &Path) -> Vec<ConfigFile> {
+    machine_files(&etc.join("codex")).map(|(rank, path)| ConfigFile::read(rank, path)).into()
 }
 
-impl Layer {
-    fn read(role: Role, file: PathBuf) -> Layer {
-        let text = text_of(&file);
-        let mut layer = Layer { role, present: text.is_some(), file, root: None, broken: None };
-        let Some(text) = text else { return layer };
+impl ConfigFile {
+    fn read(rank: ConfigRank, path: PathBuf) -> ConfigFile {
+        let text = text_of(&path);
+        let mut file = ConfigFile { rank, present: text.is_some(), path, root: None, broken: None };
+        let Some(text) = text else { return file };
         let read = text.and_then(|text| {
             let place = |at: usize, what: &str| {
-                let (line, column) = crate::adapter::setup::text::place(&text, at);
+                let (line, column) = crate::adapter::setup::text::line_and_column(&text, at);
                 format!("line {line}, column {column}: {what}")
             };
-            if role == Role::Hooks {
+            if rank == ConfigRank::Hooks {
                 return tree::json(&text).map_err(|fault| place(fault.at(), fault.what()));
             }
             let skipped = tree::bom(&text);
             match parse(&text[skipped..]) {
                 Ok(Config { root, .. }) => Ok(root),
-                Err((at, what)) => Err(place(at + skipped, &what)),
+                Err(fault) => Err(place(fault.at() + skipped, fault.what())),
             }
         });
         match read {
-            Ok(root) => layer.root = Some(root),
-            Err(why) => layer.broken = Some(why),
+            Ok(root) => file.root = Some(root),
+            Err(why) => file.broken = Some(why),
         }
-        layer
+        file
     }
 
-    /// What its `[features]` say of this one.
+    /// The word of its `[features]` about this one.
     pub fn feature(&self, key: &str) -> Option<bool> {
         self.root.as_ref()?.find(&["features", key])?.bool()
     }
 
-    /// What a `hooks.json` has at the top that the vendor takes the whole file back for.
+    /// The key at the top of a `hooks.json` for which the vendor takes the whole file back.
     pub fn odd_key(&self) -> Option<String> {
-        let members = self.root.as_ref().filter(|_| self.role == Role::Hooks)?.members();
+        let members = self.root.as_ref().filter(|_| self.rank == ConfigRank::Hooks)?.members();
         members.iter().map(|member| member.key.clone()).find(|key| !["description", "hooks"].contains(&key.as_str()))
     }
 
-    /// For what in it the vendor does not start at all.
+    /// The fault in it for which the vendor does not start at all.
     pub fn stops(&self) -> Option<String> {
-        if let Some(why) = self.broken.as_ref().filter(|_| self.role != Role::Hooks) {
+        if let Some(why) = self.broken.as_ref().filter(|_| self.rank != ConfigRank::Hooks) {
             return Some(why.clone());
         }
-        let root = self.root.as_ref().filter(|_| self.role != Role::Hooks)?;
-        let flags = root.get("features").map(Node::members).unwrap_or_default();
+        let root = self.root.as_ref().filter(|_| self.rank != ConfigRank::Hooks)?;
+        let flags = root.get("features").map(Spanned::members).unwrap_or_default();
         let known = |key: &str| key == OLD_HOOKS || FEATURES.iter().any(|(feature, _)| *feature == key);
         let odd = flags.iter().find(|flag| known(&flag.key) && flag.node.bool().is_none());
         let odd = odd.map(|flag| format!("features.{} is {}, not a boolean", flag.key, flag.node.noun()));
         // release 0.171.0 names what took its place
         let profile = root.get("profile").map(|_| "`profile` is no key any more; take it out".to_string());
-        let only = root.get("allow_managed_hooks_only").filter(|_| self.role == Role::Requirements);
+        let only = root.get("allow_managed_hooks_only").filter(|_| self.rank == ConfigRank::Requirements);
         let only = only.filter(|only| only.bool().is_none());
         let only = only.map(|only| format!("`allow_managed_hooks_only` is {}, not a boolean", only.noun()));
         odd.or(profile).or(only)
     }
 
-    /// What takes the guard away here, by itself.
+    /// The losses by this file alone.
     pub fn losses(&self) -> Vec<Loss> {
         let mut all = Vec::new();
         for (key, wanted) in FEATURES.into_iter().chain([(OLD_HOOKS, true)]) {
@@ -228,11 +228,11 @@ impl Layer {
             }
         }
         let only = self.root.as_ref().and_then(|root| root.get("allow_managed_hooks_only"));
-        if self.role == Role::Requirements && only.and_then(Node::bool) == Some(true) {
+        if self.rank == ConfigRank::Requirements && only.and_then(Spanned::bool) == Some(true) {
             let what = "drops every hook that does not stand in this file";
             all.push(Loss::new("allow_managed_hooks_only", what, "add the entries here: mh-setup codex --managed"));
         }
-        all.into_iter().map(|loss| loss.within(self.file.display().to_string())).collect()
+        all.into_iter().map(|loss| loss.within(self.path.display().to_string())).collect()
     }
 }
 
@@ -248,19 +248,19 @@ fn feature_lost(key: &str) -> Loss {
     }
 }
 
-/// What takes the guard away among the layers that count. Of a feature the strongest layer's word
-/// holds, and the old name of one only where no layer has the new.
-pub fn features_lost(layers: &[&Layer]) -> Vec<Loss> {
+/// The losses by features among the files that count. Of a feature the strongest layer's word
+/// holds, and the old name of one only where no file has the new.
+pub fn features_lost(layers: &[&ConfigFile]) -> Vec<Loss> {
     let strongest = |key: &str| {
-        let says = |layer: &&&Layer| layer.feature(key).is_some();
-        layers.iter().filter(says).max_by_key(|layer| layer.role).map(|layer| (key.to_string(), layer))
+        let says = |layer: &&&ConfigFile| layer.feature(key).is_some();
+        layers.iter().filter(says).max_by_key(|layer| layer.rank).map(|layer| (key.to_string(), layer))
     };
     let mut all = Vec::new();
     for (key, wanted) in FEATURES {
         let old = || (key == "hooks").then(|| strongest(OLD_HOOKS)).flatten();
         match strongest(key).or_else(old) {
             Some((name, layer)) if layer.feature(&name) != Some(wanted) => {
-                all.push(feature_lost(&name).within(layer.file.display().to_string()));
+                all.push(feature_lost(&name).within(layer.path.display().to_string()));
             }
             None if key == "unified_exec_tty" => {
                 let what = "is not set, so the shell has a terminal, and what is typed into one is seen by no hook";

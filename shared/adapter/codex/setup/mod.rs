@@ -2,52 +2,152 @@
 //! in and out.
 
 mod around;
-pub mod doctor;
 pub mod dotenv;
 pub mod entry;
-pub mod install;
+mod examined;
 mod layers;
 mod read;
+mod shell;
 mod splice;
 
 pub use around::Around;
-pub use layers::{Layer, Layers, Role, features_lost, home, machine};
+pub use layers::{ConfigFile, ConfigFiles, ConfigRank, features_lost, home, machine};
 pub use read::{Config, parse};
 pub use splice::{only_entries_differ, taken_out, with_entries};
 
+use std::path::{Path, PathBuf};
+
 use crate::adapter::Registration;
-use crate::adapter::codex::{Codex, EVENTS, command, group, parts, trust_key, trusted_hash};
-use crate::adapter::setup::terms::{Terms, names, unquoted};
-use crate::adapter::setup::tree::{Member, Node};
+use crate::adapter::codex::{
+    Codex, EVENTS, TRUSTS_FROM, codex_lacks, command, config, group, managed, parts, trust_key, trusted_hash,
+};
+use crate::adapter::setup::file::in_words;
+use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
+use crate::adapter::setup::tree::{Member, Spanned};
+use crate::adapter::setup::{EntryPlace, Examined, Offers, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::seal::VerifiedFrame;
 
-/// Whether this hook entry runs our hook program, however it is spelled.
-fn is_ours(entry: &Node) -> bool {
-    entry.get("command").and_then(Node::text).is_some_and(|text| names(text, Codex::FACTS.program))
+/// The words for a home that nothing names.
+const HOMELESS: &str = "neither CODEX_HOME nor HOME is set";
+
+/// The user's configuration, by the name that Codex has for it, which trust is keyed with.
+fn own_config() -> Result<PathBuf, String> {
+    Ok(home(&|name| std::env::var_os(name)).ok_or(HOMELESS)?.join("config.toml"))
 }
 
-fn entries(group: &Node) -> &[Node] {
-    group.get("hooks").map(Node::items).unwrap_or_default()
+impl Setup for Codex {
+    fn oldest(&self) -> (&'static str, &'static str) {
+        (TRUSTS_FROM, "older ones do not trust the entry, and skip it without a word")
+    }
+
+    fn unseen(&self) -> &'static [&'static str] {
+        &[
+            "how codex is started: --disable hooks, and -c with these features or with hooks.state, switch it off; -p NAME adds that profile's configuration",
+            "calls that no hook sees: what is typed into a running terminal, hosted web search and image generation",
+        ]
+    }
+
+    fn offers(&self) -> &'static Offers {
+        &Offers {
+            project: Err("codex takes trust from the user's configuration alone, so the entries stand there too"),
+            user: "config.toml in its home (always)",
+            print: "TOML for the config.toml of Codex with the hashes by which it trusts them",
+            shell: Err("codex always runs a shell"),
+            managed: "requirements.toml of Codex",
+            flag: None,
+        }
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        own_config().map(drop)
+    }
+
+    fn file(&self, _: &EntryPlace) -> Result<PathBuf, Unplaced> {
+        own_config().map_err(Unplaced::Missing)
+    }
+
+    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String> {
+        if form == PrintedForm::Managed {
+            return Ok(managed(line));
+        }
+        Ok(config(line, &in_words(&own_config()?)?))
+    }
+
+    fn managed_file(&self) -> &'static str {
+        "/etc/codex/requirements.toml"
+    }
+
+    fn entries(&self) -> &'static str {
+        "entries and their trust"
+    }
+
+    fn put_in(&self, text: Option<&str>, line: &Registration, file: &Path) -> Result<String, Unspliced> {
+        Ok(with_entries(text, line, &in_words(file).map_err(Unspliced::Name)?)?)
+    }
+
+    fn take_out(&self, text: &str, file: &Path) -> Result<Option<String>, Unspliced> {
+        Ok(taken_out(text, &in_words(file).map_err(Unspliced::Name)?)?)
+    }
+
+    fn only_entries_differ(&self, old: Option<&str>, new: &str, file: &Path) -> bool {
+        in_words(file).is_ok_and(|file| only_entries_differ(old.unwrap_or_default(), new, &file))
+    }
+
+    fn altered(&self, text: &str) -> Vec<&'static str> {
+        let found = parse(text).map(|config| found(&config.root)).unwrap_or_default();
+        found
+            .into_iter()
+            .filter(|(.., found)| matches!(found, ConfigEntry::Altered(_)))
+            .map(|(event, ..)| event)
+            .collect()
+    }
+
+    fn lacks(&self, frame: &VerifiedFrame) -> Option<String> {
+        codex_lacks(frame)
+    }
+
+    fn limits(&self) -> &'static str {
+        "\
+limits: the configuration of a project that you trust can undo features.hooks = true and
+  features.unified_exec_tty = false; what it cannot undo: mh-setup codex --managed, as root, or a
+  run that mh-run starts. A start-up file of the shell (.zshenv, or what BASH_ENV names) runs
+  before the hook in any case
+"
+    }
+
+    fn examine(&self, etc: &Path, project: &Path, _: Option<&Path>) -> Result<Box<dyn Examined>, String> {
+        Ok(Box::new(examined::ReadConfig::read(etc, project)?))
+    }
 }
 
-fn wholly_ours(group: &Node) -> bool {
+/// This hook entry runs our hook program, however it is spelled.
+fn is_ours(entry: &Spanned) -> bool {
+    entry.get("command").and_then(Spanned::text).is_some_and(|text| names(text, Codex::FACTS.program))
+}
+
+fn entries(group: &Spanned) -> &[Spanned] {
+    group.get("hooks").map(Spanned::items).unwrap_or_default()
+}
+
+fn wholly_ours(group: &Spanned) -> bool {
     !entries(group).is_empty() && entries(group).iter().all(is_ours)
 }
 
 /// The groups of an event.
-fn groups<'a>(root: &'a Node, event: &str) -> &'a [Node] {
-    root.find(&["hooks", event]).map(Node::items).unwrap_or_default()
+fn groups<'a>(root: &'a Spanned, event: &str) -> &'a [Spanned] {
+    root.find(&["hooks", event]).map(Spanned::items).unwrap_or_default()
 }
 
-/// What stands under one event.
+/// Our entry under one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum ConfigEntry {
     /// Nothing of ours.
     Nothing,
-    /// What `mh-setup` writes for these terms, as this group of its event.
-    Exact(Registration, Terms, usize),
-    /// What an older `mh-setup` wrote, or one on a machine whose `timeout` lay elsewhere.
+    /// As `mh-setup` writes it for these terms, as this group of its event.
+    Exact(Registration, EntryTerms, usize),
+    /// As an older `mh-setup` wrote it, or one on a machine whose `timeout` lay elsewhere.
     Older(Older),
-    /// It runs our program and is not what `mh-setup` writes; why.
+    /// It runs our program and is not what `mh-setup` writes, for this reason.
     Altered(String),
 }
 
@@ -56,83 +156,83 @@ pub enum Found {
 pub struct Older {
     /// The hook's line.
     pub line: Registration,
-    /// What the hook is told by it.
-    pub terms: Terms,
+    /// The flags of that line.
+    pub terms: EntryTerms,
     /// Which group of its event it is.
     pub at: usize,
     /// The command as it stands there.
     pub command: String,
-    /// What is better about the one that is written now.
+    /// The fault that the one which is written now does not have.
     pub why: String,
 }
 
-/// What each of our events holds.
-pub fn found(root: &Node) -> Vec<(&'static str, &'static str, Found)> {
+/// Our entries, event by event, each with the name that trust goes by.
+pub fn found(root: &Spanned) -> Vec<(&'static str, &'static str, ConfigEntry)> {
     EVENTS.into_iter().map(|(event, snake)| (event, snake, at_event(root, event))).collect()
 }
 
-fn at_event(root: &Node, event: &str) -> Found {
-    let mut best = Found::Nothing;
+fn at_event(root: &Spanned, event: &str) -> ConfigEntry {
+    let mut best = ConfigEntry::Nothing;
     for (at, each) in groups(root, event).iter().enumerate() {
         if !entries(each).iter().any(is_ours) {
             continue;
         }
         match reading(event, each, at) {
-            whole @ (Found::Exact(..) | Found::Older(_)) => return whole,
+            whole @ (ConfigEntry::Exact(..) | ConfigEntry::Older(_)) => return whole,
             other => best = other,
         }
     }
     best
 }
 
-fn reading(event: &str, found: &Node, at: usize) -> Found {
+fn reading(event: &str, found: &Spanned, at: usize) -> ConfigEntry {
     let said = entries(found).iter().find(|entry| is_ours(entry)).and_then(|entry| entry.get("command")?.text());
     let read = said.and_then(|said| {
         let parts = parts(said)?;
         let words = unquoted(parts.words)?;
-        let terms = Terms::of(words.get(1..)?)?;
+        let terms = EntryTerms::of(words.get(1..)?)?;
         let line = terms.registration(words.first()?);
         (line.shell_words() == parts.words).then_some((said, parts, line, terms))
     });
     let Some((said, parts, line, terms)) = read else {
-        return Found::Altered("its command line is not one that mh-setup writes".into());
+        return ConfigEntry::Altered("its command line is not one that mh-setup writes".into());
     };
     if expected(event, said).is_some_and(|written| written.same(found)) {
         let now = command(&line);
         if now == said {
-            return Found::Exact(line, terms, at);
+            return ConfigEntry::Exact(line, terms, at);
         }
         let why = match parts.limit {
             _ if !parts.sealed_off => "a function named echo or exit in the environment can answer for it".into(),
             Some(limit) => format!("it limits the hook by {limit}, which is not what is used on this machine"),
             None => "nothing limits the hook's time before Codex does, and then the call runs".into(),
         };
-        return Found::Older(Older { line, terms, at, command: said.into(), why });
+        return ConfigEntry::Older(Older { line, terms, at, command: said.into(), why });
     }
     let what = match found.get("matcher") {
         Some(_) => "it has a `matcher`, so some calls pass it by",
         None => "it is not as mh-setup writes it",
     };
-    Found::Altered(what.into())
+    ConfigEntry::Altered(what.into())
 }
 
 /// The group that `mh-setup` writes for this command.
-fn expected(event: &str, command: &str) -> Option<Node> {
+fn expected(event: &str, command: &str) -> Option<Spanned> {
     let config = parse(&group(event, command)).ok()?;
     groups(&config.root, event).first().cloned()
 }
 
-/// Why Codex would skip our entry at this place without a word, if it would.
-pub fn distrust(root: &Node, config: &str, snake: &str, at: usize, command: &str) -> Option<String> {
+/// The reason for which Codex skips our entry at this place without a word, if it does.
+pub fn distrust(root: &Spanned, config: &str, snake: &str, at: usize, command: &str) -> Option<String> {
     let key = trust_key(config, snake, at, 0);
     let state = root.find(&["hooks", "state", &key]);
-    let hash = state.and_then(|state| state.get("trusted_hash")).and_then(Node::text);
+    let hash = state.and_then(|state| state.get("trusted_hash")).and_then(Spanned::text);
     match hash {
         None => Some(format!("it is not trusted: there is no hooks.state.\"{key}\" with its hash")),
         Some(hash) if hash != trusted_hash(snake, command) => {
             Some(format!("the hash in hooks.state.\"{key}\" is another entry's, so it is not trusted"))
         }
-        Some(_) if state.and_then(|state| state.get("enabled")).and_then(Node::bool) == Some(false) => {
+        Some(_) if state.and_then(|state| state.get("enabled")).and_then(Spanned::bool) == Some(false) => {
             Some(format!("hooks.state.\"{key}\" has enabled = false"))
         }
         Some(_) => None,
@@ -141,24 +241,24 @@ pub fn distrust(root: &Node, config: &str, snake: &str, at: usize, command: &str
 
 /// The keys of trust that is left of an entry of ours which is not there any more, or not there by that key: its hash is
 /// that of one of these commands, and it is no key of `live`.
-fn dead_trust<'a>(root: &'a Node, commands: &[String], live: &[String]) -> Vec<&'a Member> {
+fn dead_trust<'a>(root: &'a Spanned, commands: &[String], live: &[String]) -> Vec<&'a Member> {
     let ours = |member: &Member| {
         let mut parts = member.key.rsplitn(4, ':');
         let (_, _, snake, file) = (parts.next(), parts.next(), parts.next(), parts.next());
         let (Some(snake), Some(file)) = (snake, file) else { return false };
-        let hash = member.node.get("trusted_hash").and_then(Node::text);
+        let hash = member.node.get("trusted_hash").and_then(Spanned::text);
         let event = EVENTS.iter().any(|(_, known)| *known == snake);
         event
             && file.starts_with('/')
             && !file.starts_with("/<")
             && commands.iter().any(|command| hash == Some(&trusted_hash(snake, command)))
     };
-    let state = root.find(&["hooks", "state"]).map(Node::members).unwrap_or_default();
+    let state = root.find(&["hooks", "state"]).map(Spanned::members).unwrap_or_default();
     state.iter().filter(|member| !live.contains(&member.key) && ours(member)).collect()
 }
 
 /// The commands of our entries, as they stand there.
-fn commands(root: &Node) -> Vec<String> {
+fn commands(root: &Spanned) -> Vec<String> {
     let all = EVENTS.iter().flat_map(|(event, _)| groups(root, event)).flat_map(entries).filter(|entry| is_ours(entry));
     let mut all: Vec<String> = all.filter_map(|entry| Some(entry.get("command")?.text()?.to_string())).collect();
     all.sort();
@@ -167,7 +267,7 @@ fn commands(root: &Node) -> Vec<String> {
 }
 
 /// The commands of other people's hooks on our events, with the event.
-pub fn others(root: &Node) -> Vec<(&'static str, String)> {
+pub fn others(root: &Spanned) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for (event, _) in EVENTS {
         for entry in groups(root, event).iter().flat_map(entries).filter(|entry| !is_ours(entry)) {

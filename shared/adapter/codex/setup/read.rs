@@ -5,32 +5,33 @@ use std::ops::Range;
 
 use toml_edit::{Document, Item, TableLike, Value as Toml};
 
-use crate::adapter::setup::tree::{Member, Node, Value};
+use crate::adapter::setup::tree::{Member, Spanned, Value};
+use crate::json::Fault;
 
 /// A configuration.
 #[derive(Debug)]
 pub struct Config {
     /// Its tables and values.
-    pub root: Node,
+    pub root: Spanned,
     document: Document<String>,
 }
 
 /// Read a `config.toml`, without a byte order mark.
 ///
 /// # Errors
-/// It is no TOML: the byte, and what is wrong there.
-pub fn parse(text: &str) -> Result<Config, (usize, String)> {
+/// It is no TOML.
+pub fn parse(text: &str) -> Result<Config, Fault> {
     let document = Document::parse(text.to_string()).map_err(|error| {
         let what = error.message().lines().next().unwrap_or("not TOML").to_string();
-        (error.span().map_or(0, |span| span.start), what)
+        Fault::new(error.span().map_or(0, |span| span.start), what)
     })?;
     let root = table(document.as_table(), 0..0, text);
     Ok(Config { root, document })
 }
 
-/// How a table is written.
+/// The ways to write a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum TableForm {
     /// There is none, or none of its own: a header of it can still be written.
     Absent,
     /// Under a header of its own, which takes these bytes.
@@ -42,37 +43,37 @@ pub enum Form {
 }
 
 impl Config {
-    /// How the table at these keys is written.
-    pub fn form(&self, path: &[&str]) -> Form {
+    /// The way in which the table at these keys is written.
+    pub fn form(&self, path: &[&str]) -> TableForm {
         let mut item = self.document.as_item();
         for key in path {
             match item.as_table_like().and_then(|table| table.get(key)) {
                 Some(next) => item = next,
-                None => return Form::Absent,
+                None => return TableForm::Absent,
             }
             if let Item::Value(value) = item {
                 return match value {
                     // a table of dotted keys is one too, with values of its own
                     Toml::InlineTable(inside) if inside.is_dotted() => self.dotted(path),
-                    value => Form::Inline(value.span().map_or(0, |span| span.start)),
+                    value => TableForm::Inline(value.span().map_or(0, |span| span.start)),
                 };
             }
         }
         match item {
             Item::Table(table) if table.is_dotted() => self.dotted(path),
-            Item::Table(table) if !table.is_implicit() => table.span().map_or(Form::Absent, Form::Header),
-            _ => Form::Absent,
+            Item::Table(table) if !table.is_implicit() => table.span().map_or(TableForm::Absent, TableForm::Header),
+            _ => TableForm::Absent,
         }
     }
 
-    fn dotted(&self, path: &[&str]) -> Form {
+    fn dotted(&self, path: &[&str]) -> TableForm {
         let end = self.root.find(path).map_or(0, end);
-        Form::Dotted(end..end)
+        TableForm::Dotted(end..end)
     }
 }
 
 /// Where a value begins; for one that has no place of its own, the first thing inside it.
-pub fn begin(node: &Node) -> usize {
+pub fn begin(node: &Spanned) -> usize {
     match (node.span.is_empty(), node.items(), node.members()) {
         (true, [first, ..], _) => begin(first),
         (true, _, [first, ..]) => first.at,
@@ -81,33 +82,33 @@ pub fn begin(node: &Node) -> usize {
 }
 
 /// Where the last thing inside a value ends.
-pub fn end(node: &Node) -> usize {
+pub fn end(node: &Spanned) -> usize {
     let inside = node.items().iter().chain(node.members().iter().map(|member| &member.node));
     inside.map(end).max().unwrap_or(0).max(node.span.end)
 }
 
-fn table(table: &dyn TableLike, span: Range<usize>, text: &str) -> Node {
+fn table(table: &dyn TableLike, span: Range<usize>, text: &str) -> Spanned {
     let members = table.iter().map(|(key, item)| Member {
         at: table.key(key).and_then(|key| key.span()).map_or(0, |span| span.start),
         key: key.into(),
         node: item_node(item, text),
     });
-    Node { span, value: Value::Object(members.collect()) }
+    Spanned { span, value: Value::Object(members.collect()) }
 }
 
-fn item_node(item: &Item, text: &str) -> Node {
+fn item_node(item: &Item, text: &str) -> Spanned {
     match item {
-        Item::None => Node { span: 0..0, value: Value::Null },
+        Item::None => Spanned { span: 0..0, value: Value::Null },
         Item::Value(found) => value(found, text),
         Item::Table(found) => table(found, found.span().unwrap_or(0..0), text),
         Item::ArrayOfTables(found) => {
             let items = found.iter().map(|each| table(each, each.span().unwrap_or(0..0), text));
-            Node { span: 0..0, value: Value::Array(items.collect()) }
+            Spanned { span: 0..0, value: Value::Array(items.collect()) }
         }
     }
 }
 
-fn value(found: &Toml, text: &str) -> Node {
+fn value(found: &Toml, text: &str) -> Spanned {
     let span = found.span().unwrap_or(0..0);
     let value = match found {
         Toml::String(string) => Value::Text(string.value().clone()),
@@ -116,5 +117,5 @@ fn value(found: &Toml, text: &str) -> Node {
         Toml::InlineTable(inside) => return table(inside, span, text),
         _ => Value::Number(text.get(span.clone()).unwrap_or_default().into()),
     };
-    Node { span, value }
+    Spanned { span, value }
 }

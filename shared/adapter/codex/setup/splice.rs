@@ -6,19 +6,17 @@
 
 use std::ops::Range;
 
-use super::read::{Config, Form, begin, end, parse};
+use super::read::{Config, TableForm, begin, end, parse};
 use super::{commands, dead_trust, entries, expected, groups, is_ours, wholly_ours};
 use crate::adapter::Registration;
 use crate::adapter::codex::{EVENTS, FEATURES, basic, command, group, trust, trust_key, trusted_hash};
 use crate::adapter::setup::text::{Edits, line_end, line_start, newline};
-use crate::adapter::setup::tree::{Member, Node, Value};
+use crate::adapter::setup::tree::{Member, Spanned, Value};
+use crate::json::Fault;
 
 const MARK: &str = " # mh-setup";
 const WAS: &str = " # mh-setup, was: ";
 const BOM: char = '\u{feff}';
-
-/// What cannot be done at which byte, and why.
-type Fault = (usize, String);
 
 /// The configuration with the entries and their trust in it; `None` for the text of a file that is
 /// not there. `file` is the absolute path by which Codex knows it.
@@ -54,7 +52,7 @@ pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Resu
 }
 
 /// The keys by which our entries are trusted, or will be, in this file.
-fn live_keys(root: &Node, file: &str) -> Vec<String> {
+fn live_keys(root: &Spanned, file: &str) -> Vec<String> {
     let key = |(event, snake): (&str, &str)| {
         let there = groups(root, event);
         trust_key(file, snake, there.iter().position(wholly_ours).unwrap_or(there.len()), 0)
@@ -71,8 +69,8 @@ fn without_dead(text: &str, config: &Config, ran: &[String], live: &[String]) ->
     out.finish()
 }
 
-/// Whether an event holds at most one group of ours, and nothing of ours in anybody else's.
-fn in_place(groups: &[Node]) -> bool {
+/// An event holds at most one group of ours, and nothing of ours in anybody else's.
+fn in_place(groups: &[Spanned]) -> bool {
     let wholly = groups.iter().filter(|group| wholly_ours(group)).count();
     wholly < 2 && groups.iter().filter(|group| !wholly_ours(group)).flat_map(entries).all(|entry| !is_ours(entry))
 }
@@ -94,7 +92,7 @@ impl Work<'_> {
             (Value::Object(_), true) => ("a table", format!("[[{}]]", path.join("."))),
             _ => return Ok(()),
         };
-        Err((
+        Err(Fault::new(
             begin(node),
             format!("`{}` is {what}, which Codex does not take there; write it under {header}", path.join(".")),
         ))
@@ -104,23 +102,23 @@ impl Work<'_> {
         let path = ["features"];
         self.fits(&path, false)?;
         let table = self.config.root.find(&path);
-        let is = |key: &str, on: bool| table.and_then(|table| table.get(key)).and_then(Node::bool) == Some(on);
+        let is = |key: &str, on: bool| table.and_then(|table| table.get(key)).and_then(Spanned::bool) == Some(on);
         if FEATURES.into_iter().all(|(key, on)| is(key, on)) {
             return Ok(());
         }
         let (after, prefix) = match self.config.form(&path) {
-            Form::Inline(at) => {
+            TableForm::Inline(at) => {
                 let why = "`features` is written in one piece, which nothing can be added to; write it as a table \
                            under [features]";
-                return Err((at, why.into()));
+                return Err(Fault::new(at, why));
             }
-            Form::Absent => {
+            TableForm::Absent => {
                 let lines = FEATURES.map(|(key, on)| format!("{key} = {on}{MARK}\n")).concat();
                 self.pieces.push(format!("[features]{MARK}\n{lines}"));
                 return Ok(());
             }
-            Form::Header(span) => (span, ""),
-            Form::Dotted(span) => (span, "features."),
+            TableForm::Header(span) => (span, ""),
+            TableForm::Dotted(span) => (span, "features."),
         };
         for (key, on) in FEATURES {
             match table.and_then(|table| table.get(key)) {
@@ -142,7 +140,7 @@ impl Work<'_> {
     }
 
     /// Give a value another one, and keep the old one behind it.
-    fn set(&mut self, node: &Node, new: &str, keep: bool) -> Result<(), Fault> {
+    fn set(&mut self, node: &Spanned, new: &str, keep: bool) -> Result<(), Fault> {
         let old = self.text.get(node.span.clone()).unwrap_or_default();
         let rest = self.text[node.span.end..line_end(self.text, node.span.end)].trim();
         let plain = matches!(node.value, Value::Bool(_) | Value::Text(_)) && !old.contains(['\n', '#']);
@@ -156,7 +154,7 @@ impl Work<'_> {
         } else {
             let why =
                 format!("this has to be {new}, and it cannot be changed where it stands; put it on a line of its own");
-            return Err((node.span.start, why));
+            return Err(Fault::new(node.span.start, why));
         }
         Ok(())
     }
@@ -165,12 +163,12 @@ impl Work<'_> {
         self.fits(&["hooks"], false)?;
         for (event, _) in EVENTS {
             self.fits(&["hooks", event], true)?;
-            if let Form::Inline(at) = self.config.form(&["hooks", event]) {
+            if let TableForm::Inline(at) = self.config.form(&["hooks", event]) {
                 let why = format!(
                     "`hooks` or `hooks.{event}` is written in one piece, which nothing can be added to; write it as \
                      tables under [[hooks.{event}]]"
                 );
-                return Err((at, why));
+                return Err(Fault::new(at, why));
             }
             match groups(&self.config.root, event).iter().find(|group| wholly_ours(group)) {
                 None => self.pieces.push(group(event, command)),
@@ -188,10 +186,10 @@ impl Work<'_> {
 
     fn trust(&mut self, command: &str, file: &str) -> Result<(), Fault> {
         self.fits(&["hooks", "state"], false)?;
-        if let Form::Inline(at) = self.config.form(&["hooks", "state"]) {
+        if let TableForm::Inline(at) = self.config.form(&["hooks", "state"]) {
             let why = "`hooks.state` is written in one piece, which nothing can be added to; write it as tables under \
                        [hooks.state.\"...\"]";
-            return Err((at, why.into()));
+            return Err(Fault::new(at, why));
         }
         for ((event, snake), key) in EVENTS.into_iter().zip(live_keys(&self.config.root, file)) {
             let hash = trusted_hash(snake, command);
@@ -202,7 +200,7 @@ impl Work<'_> {
             // trust that is left of a group that is gone is somebody else's
             let keep = !groups(&self.config.root, event).iter().any(wholly_ours);
             let Some(trusted) = state.get("trusted_hash") else {
-                return Err((state.span.start, "this trust has no `trusted_hash`; take it out".into()));
+                return Err(Fault::new(state.span.start, "this trust has no `trusted_hash`; take it out"));
             };
             self.set(trusted, &basic(&hash), keep)?;
             match state.get("enabled") {
@@ -214,10 +212,10 @@ impl Work<'_> {
     }
 
     /// Say in a trust that its entry is on, behind the hash.
-    fn enable(&mut self, key: &str, trusted: &Node, keep: bool) -> Result<(), Fault> {
+    fn enable(&mut self, key: &str, trusted: &Spanned, keep: bool) -> Result<(), Fault> {
         let mark = if keep { MARK } else { "" };
         match self.config.form(&["hooks", "state", key]) {
-            Form::Header(_) => {
+            TableForm::Header(_) => {
                 let at = line_end(self.text, trusted.span.end);
                 let newline = newline(self.text);
                 let line = match self.text[..at].ends_with('\n') {
@@ -227,7 +225,7 @@ impl Work<'_> {
                 self.edits.put(at..at, line);
                 Ok(())
             }
-            Form::Inline(_) if !keep => {
+            TableForm::Inline(_) if !keep => {
                 self.edits.put(trusted.span.end..trusted.span.end, ", enabled = true");
                 Ok(())
             }
@@ -236,7 +234,7 @@ impl Work<'_> {
                     "this trust has to say `enabled = true`; write it as a table under [hooks.state.{}]",
                     basic(key)
                 );
-                Err((trusted.span.start, why))
+                Err(Fault::new(trusted.span.start, why))
             }
         }
     }
@@ -269,11 +267,11 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     let config = parse(text)?;
     let mut out = Out { text, edits: Edits::default(), to_end: false };
     let mut gone = Vec::new();
-    for member in config.root.get("hooks").map(Node::members).unwrap_or_default() {
+    for member in config.root.get("hooks").map(Spanned::members).unwrap_or_default() {
         let places = out.groups(member.node.items());
         let Some((_, snake)) = EVENTS.into_iter().find(|(event, _)| *event == member.key) else { continue };
         let prefix = format!("{file}:{snake}:");
-        for state in config.root.find(&["hooks", "state"]).map(Node::members).unwrap_or_default() {
+        for state in config.root.find(&["hooks", "state"]).map(Spanned::members).unwrap_or_default() {
             if let Some(place) = state.key.strip_prefix(&prefix).and_then(numbers)
                 && out.state(&config, state, place, &places, &prefix)
             {
@@ -286,7 +284,7 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     }
     if let Some(features) = config.root.get("features") {
         out.unmark(features);
-        if let Form::Header(span) = config.form(&["features"]) {
+        if let TableForm::Header(span) = config.form(&["features"]) {
             out.made_header(span, features);
         }
     }
@@ -294,7 +292,7 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     Ok((!left.is_empty() || !text.starts_with("[features] # mh-setup")).then_some(left))
 }
 
-/// Whether these two texts of the configuration `file` differ in our entries and their trust alone.
+/// These two texts of the configuration `file` differ in our entries and their trust alone.
 pub fn only_entries_differ(old: &str, new: &str, file: &str) -> bool {
     let rest = |text: &str| {
         let text = taken_out(text, file).ok()?.unwrap_or_default();
@@ -315,12 +313,12 @@ type Places = Vec<((usize, usize), Option<(usize, usize)>)>;
 struct Out<'a> {
     text: &'a str,
     edits: Edits,
-    /// Whether something was cut that reached to the end of the file.
+    /// Something was cut that reached to the end of the file.
     to_end: bool,
 }
 
 impl Out<'_> {
-    fn groups(&mut self, groups: &[Node]) -> Places {
+    fn groups(&mut self, groups: &[Spanned]) -> Places {
         let (mut places, mut group_at) = (Places::new(), 0);
         for (at, group) in groups.iter().enumerate() {
             let gone = wholly_ours(group);
@@ -341,7 +339,7 @@ impl Out<'_> {
         places
     }
 
-    /// What becomes of a trust whose entry is at this place. Whether something was done to it.
+    /// Take a trust whose entry is at this place out, or along with that entry; true, if it was one of the two.
     fn state(&mut self, config: &Config, state: &Member, place: (usize, usize), places: &Places, prefix: &str) -> bool {
         let at = state.at;
         match places.iter().find(|(from, _)| *from == place).map(|(_, to)| *to) {
@@ -362,9 +360,9 @@ impl Out<'_> {
     }
 
     /// Cut a trust out.
-    fn cut_state(&mut self, config: &Config, at: usize, key: &str, state: &Node) {
+    fn cut_state(&mut self, config: &Config, at: usize, key: &str, state: &Spanned) {
         match config.form(&["hooks", "state", key]) {
-            Form::Header(span) => self.cut(span.start..end(state)),
+            TableForm::Header(span) => self.cut(span.start..end(state)),
             _ => self.cut(at..end(state)),
         }
     }
@@ -383,7 +381,7 @@ impl Out<'_> {
     }
 
     /// Take back what a comment says was changed in this table. Whether there was any.
-    fn unmark(&mut self, table: &Node) -> bool {
+    fn unmark(&mut self, table: &Spanned) -> bool {
         let mut any = false;
         for member in table.members() {
             let span = &member.node.span;
@@ -403,14 +401,14 @@ impl Out<'_> {
 
     /// A header that we have made goes with its table, or loses its mark where others have put
     /// something under it.
-    fn made_header(&mut self, header: Range<usize>, table: &Node) {
+    fn made_header(&mut self, header: Range<usize>, table: &Spanned) {
         let rest = &self.text[header.end..line_end(self.text, header.end)];
         if rest.trim_end() != MARK {
             return;
         }
         // tables below it have headers of their own, and stay
         let direct = || table.members().iter().map(|member| &member.node).filter(|node| !self.is_header(node));
-        let ours = |node: &Node| {
+        let ours = |node: &Spanned| {
             let rest = &self.text[node.span.end..line_end(self.text, node.span.end)];
             rest.trim_end() == MARK
         };
@@ -423,8 +421,8 @@ impl Out<'_> {
         }
     }
 
-    /// Whether a table stands under a header of its own.
-    fn is_header(&self, node: &Node) -> bool {
+    /// A table stands under a header of its own.
+    fn is_header(&self, node: &Spanned) -> bool {
         matches!(node.value, Value::Object(_))
             && (node.span.is_empty() || self.text[node.span.clone()].starts_with('['))
     }

@@ -1,0 +1,105 @@
+//! The shell that Codex gives a hook's line to, and the files that such a shell obeys first.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The shells that obey different files and variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShellKind {
+    /// By the name of `bash`.
+    Bash,
+    /// By the name of `zsh`.
+    Zsh,
+    /// `sh`, whatever shell that is here.
+    Sh,
+}
+
+/// The shell by which Codex runs a hook (release 0.171.0, measured): the one of the password file, if its name is that of
+/// bash, zsh or sh, and the first of that name on PATH where it is not there; else the first bash, then the first zsh; and
+/// last `/bin/sh`. `SHELL` is not asked. `folder` is where Codex is started, from which a PATH may count.
+pub fn hook_shell(passwd: &str, path: Option<&OsStr>, folder: &Path) -> (PathBuf, ShellKind) {
+    let me = rustix::process::geteuid().as_raw();
+    let line = passwd.lines().find(|line| line.split(':').nth(2).is_some_and(|id| id.parse() == Ok(me)));
+    let own = line.and_then(|line| line.split(':').nth(6)).map(|shell| PathBuf::from(shell.trim()));
+    let own = own.and_then(|shell| {
+        let kind = match shell.file_stem()?.to_str()? {
+            "bash" => ShellKind::Bash,
+            "zsh" => ShellKind::Zsh,
+            "sh" => ShellKind::Sh,
+            _ => return None,
+        };
+        Some((shell, kind))
+    });
+    let found = |(word, kind): (&str, ShellKind)| Some((on_path(word, path, folder)?, kind));
+    let own = own.and_then(|(shell, kind)| match folder.join(&shell).is_file() {
+        true => Some((shell, kind)),
+        false => found((kind.word(), kind)),
+    });
+    let any = || [ShellKind::Bash, ShellKind::Zsh].into_iter().find_map(|kind| found((kind.word(), kind)));
+    own.or_else(any).unwrap_or_else(|| ("/bin/sh".into(), ShellKind::Sh))
+}
+
+impl ShellKind {
+    fn word(self) -> &'static str {
+        match self {
+            ShellKind::Bash => "bash",
+            ShellKind::Zsh => "zsh",
+            ShellKind::Sh => "sh",
+        }
+    }
+}
+
+/// The first program of this name on PATH, or the one in `/bin`.
+fn on_path(word: &str, path: Option<&OsStr>, folder: &Path) -> Option<PathBuf> {
+    let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
+    let all = folders.into_iter().chain(["/bin".into()]).map(|each| folder.join(each).join(word));
+    all.into_iter().find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
+}
+
+/// The files that zsh reads before any `zsh -c`, of those that exist.
+pub fn zsh_start_up(home: Option<&Path>, zdotdir: Option<&Path>) -> Vec<PathBuf> {
+    let own = zdotdir.or(home).map(|folder| folder.join(".zshenv"));
+    let all = ["/etc/zshenv", "/etc/zsh/zshenv"].into_iter().map(PathBuf::from).chain(own);
+    all.filter(|file| file.exists()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_is_the_one_that_codex_starts() {
+        let root = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let file = root.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            file
+        };
+        let (bash, zsh, own) = (make("one/bash"), make("two/zsh"), make("own/bash.static"));
+        let me = rustix::process::geteuid().as_raw();
+        let line = |shell: &Path| format!("other:x:4294967290:0::/:/bin/zsh\nme:x:{me}:0::/:{}\n", shell.display());
+        let one = root.path().join("one");
+        let two = root.path().join("two");
+        let shell = |passwd: &str, folders: &[&Path]| {
+            let path = std::env::join_paths(folders).unwrap();
+            hook_shell(passwd, Some(&path), root.path())
+        };
+        assert_eq!(shell(&line(&own), &[&one]), (own.clone(), ShellKind::Bash));
+        assert_eq!(shell(&line(&zsh), &[&one]), (zsh.clone(), ShellKind::Zsh));
+        // not one of the three: bash, whatever the password file says
+        for other in ["/usr/bin/fish", "/bin/dash", "/usr/sbin/nologin", ""] {
+            assert_eq!(shell(&line(Path::new(other)), &[&one, &two]), (bash.clone(), ShellKind::Bash), "{other}");
+        }
+        // one of the three that is not there: the first of its name
+        assert_eq!(shell(&line(Path::new("/nowhere/zsh")), &[&one, &two]), (zsh, ShellKind::Zsh));
+        assert_eq!(shell(&line(Path::new("/nowhere/bash")), &[Path::new("one")]), (bash.clone(), ShellKind::Bash));
+        assert_eq!(shell("", &[&one]), (bash, ShellKind::Bash));
+        assert_eq!(shell(&line(Path::new("/nowhere/sh")), &[]).1, ShellKind::Sh);
+        // a program that nobody may start is none
+        std::fs::set_permissions(root.path().join("two/zsh"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .unwrap();
+        assert_ne!(shell(&line(Path::new("/nowhere/zsh")), &[&two]).0, two.join("zsh"));
+    }
+}

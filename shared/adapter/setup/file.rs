@@ -1,0 +1,41 @@
+//! A vendor's configuration as a file: its text, and its path as an entry can have it.
+
+use std::path::{Path, PathBuf};
+
+use crate::os;
+
+/// The most that a configuration may hold, in bytes.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// The text of a file; `None`: there is none of that name.
+pub fn text_of(file: &Path) -> Option<Result<String, String>> {
+    if let Err(error) = std::fs::symlink_metadata(file) {
+        return (error.kind() != std::io::ErrorKind::NotFound).then(|| Err(os::words(error)));
+    }
+    let bytes = os::read_bounded(file, LONGEST).map_err(|refusal| refusal.to_string());
+    Some(bytes.and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| format!("byte {}: not UTF-8", error.utf8_error().valid_up_to()))
+    }))
+}
+
+/// A path made absolute, its folder by the name that it really has. A link that is the file
+/// itself stays one: what it leads to may change from step to step.
+///
+/// # Errors
+/// There is no working folder, or no path.
+pub fn absolute(path: &Path) -> Result<PathBuf, String> {
+    let whole = std::path::absolute(path).map_err(|error| format!("{}: {}", path.display(), os::words(error)))?;
+    let real = whole.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
+    Ok(match (real, whole.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => std::fs::canonicalize(&whole).unwrap_or(whole),
+    })
+}
+
+/// A path that can stand in JSON and TOML.
+///
+/// # Errors
+/// It is not UTF-8.
+pub fn in_words(path: &Path) -> Result<String, String> {
+    path.to_str().map(String::from).ok_or_else(|| format!("{}: not UTF-8, so no entry can name it", path.display()))
+}

@@ -1,0 +1,203 @@
+//! Entries written, taken out, printed.
+
+use std::path::{Path, PathBuf};
+
+use super::doctor::in_the_way;
+use super::line::{PreparedLine, new_enough, prepare};
+use super::{PROGRAM, Request};
+use crate::adapter::setup::file::text_of;
+use crate::adapter::setup::text::line_and_column;
+use crate::adapter::setup::{Offers, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::adapter::words;
+use crate::os;
+use crate::os::lock::lock;
+use crate::os::{End, Stop, complain};
+
+impl From<Unplaced> for Stop {
+    fn from(unplaced: Unplaced) -> Self {
+        match unplaced {
+            Unplaced::Untold(why) => Stop::usage(why),
+            Unplaced::Missing(why) => Stop::failed(why),
+        }
+    }
+}
+
+/// Do what is asked for with this vendor's entries; what there is to say about it.
+pub(crate) fn work(vendor: &dyn Setup, request: &Request) -> Result<(String, End), Stop> {
+    let place = request.place();
+    offered(vendor, request)?;
+    vendor.ready().map_err(Stop::failed)?;
+    let text = match request.printed() {
+        Some(form) => print(vendor, request, form)?,
+        None => {
+            let file = vendor.file(&place)?;
+            if request.remove { remove(vendor, &file)? } else { write(vendor, request, &file)? }
+        }
+    };
+    Ok((text, End::Good))
+}
+
+/// Refuse a form or a place that this vendor does not have.
+fn offered(vendor: &dyn Setup, request: &Request) -> Result<(), Stop> {
+    match vendor.offers() {
+        Offers { shell: Err(why), .. } if request.shell => {
+            let who = words(|vendor| vendor.offers().shell.is_ok());
+            Err(Stop::usage(format!("--shell is for {who}; {why}")))
+        }
+        Offers { project: Err(why), .. } if request.project.is_some() => {
+            let who = words(|vendor| vendor.offers().project.is_ok());
+            Err(Stop::usage(format!("--project is for {who}: {why}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print(vendor: &dyn Setup, request: &Request, form: PrintedForm) -> Result<String, Stop> {
+    let line = prepare(vendor, request)?;
+    line.safe(false)?;
+    let text = vendor.printed(&line.registration, form).map_err(Stop::failed)?;
+    if form == PrintedForm::Managed {
+        let file = vendor.managed_file();
+        complain(PROGRAM, &format!("for {file}, written by root; every other hook is shut out"));
+    }
+    Ok(text)
+}
+
+fn write(vendor: &dyn Setup, request: &Request, file: &Path) -> Result<String, Stop> {
+    let line = prepare(vendor, request)?;
+    line.safe(true)?;
+    if let Some(why) = vendor.lacks(&line.frame) {
+        complain(PROGRAM, &format!("{}: {why}", line.terms.frame));
+    }
+    let release = new_enough(vendor)?;
+    if let Some(folder) = file.parent() {
+        fs_err::create_dir_all(folder).map_err(|error| Stop::failed(error.to_string()))?;
+    }
+    let done = put_in(vendor, &line, file)?;
+    let folder = request.project.clone().unwrap_or_else(|| PathBuf::from("."));
+    for why in in_the_way(vendor, &folder) {
+        complain(PROGRAM, &format!("not live yet: {why}"));
+    }
+    let place = request.project.as_ref().map(|project| format!(" --project {}", project.display())).unwrap_or_default();
+    Ok(format!(
+        "{}: {done}\n{}{release}{}is it on? mh-setup doctor {}{place}\n",
+        file.display(),
+        line.told(vendor),
+        vendor.limits(),
+        vendor.facts().word
+    ))
+}
+
+/// Put the entries in and nothing else; what was done.
+fn put_in(vendor: &dyn Setup, line: &PreparedLine, file: &Path) -> Result<String, Stop> {
+    let _held = lock(file).map_err(Stop::failed)?;
+    let old = current(file)?;
+    let old = old.as_deref();
+    let new =
+        vendor.put_in(old, &line.registration, file).map_err(|why| unspliced(file, old.unwrap_or_default(), why))?;
+    if old.is_some() {
+        by_the_vendor(vendor, file)?;
+    }
+    if !vendor.only_entries_differ(old, &new, file) {
+        return Err(Stop::failed(format!(
+            "{}: laid out so that the entries cannot be put in without touching the rest; nothing was changed; add what \
+             --print prints by hand",
+            file.display()
+        )));
+    }
+    if old == Some(new.as_str()) {
+        return Ok("the entries are there already, nothing was changed".into());
+    }
+    put(file, Some(&new))?;
+    let altered = old.map(|old| vendor.altered(old)).unwrap_or_default();
+    if !altered.is_empty() {
+        // a decider that somebody put into them is gone with them
+        let why = format!(
+            "{}: entries of ours were not as mh-setup writes them, and what was changed in them is gone: {}",
+            file.display(),
+            altered.join(", ")
+        );
+        complain(PROGRAM, &why);
+    }
+    Ok(format!("{} written", vendor.entries()))
+}
+
+fn remove(vendor: &dyn Setup, file: &Path) -> Result<String, Stop> {
+    let shown = file.display();
+    let none = || Ok(format!("{shown}: no entry of {} there, nothing was changed\n", vendor.facts().program));
+    if current(file)?.is_none() {
+        return none();
+    }
+    let _held = lock(file).map_err(Stop::failed)?;
+    let Some(text) = current(file)? else { return none() };
+    match vendor.take_out(&text, file).map_err(|why| unspliced(file, &text, why))? {
+        Some(new) if new == text => none(),
+        Some(new) => {
+            put(file, Some(&new))?;
+            Ok(format!("{shown}: {} taken out\n", vendor.entries()))
+        }
+        None => {
+            put(file, None)?;
+            Ok(format!("{shown}: removed, it held nothing else\n"))
+        }
+    }
+}
+
+/// Refuse what the vendor itself says it would pass over, where it is at hand.
+fn by_the_vendor(vendor: &dyn Setup, file: &Path) -> Result<(), Stop> {
+    let folder = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    let Some((program, answer)) = vendor.objections(folder) else { return Ok(()) };
+    let objections = match answer {
+        Ok(objections) => objections,
+        Err(why) => {
+            complain(
+                PROGRAM,
+                &format!("{} doctor was asked about {} and did not answer: {why}", program.display(), file.display()),
+            );
+            return Ok(());
+        }
+    };
+    let facts = vendor.facts();
+    match objections.into_iter().find(|objection| objection.whole && objection.file == file.to_string_lossy()) {
+        None => Ok(()),
+        Some(objection) => Err(Stop::failed(format!(
+            "{}: by {} doctor, and for that {} passes over the whole file without a word; put it right first, nothing was \
+             changed",
+            objection.line(),
+            facts.word,
+            facts.product
+        ))),
+    }
+}
+
+/// Put the new text of a file in place, or take the file away.
+fn put(file: &Path, new: Option<&str>) -> Result<(), Stop> {
+    let Some(new) = new else {
+        return fs_err::remove_file(file).map_err(|error| Stop::failed(error.to_string()));
+    };
+    let written = os::write_beside(file, new.as_bytes()).map_err(Stop::failed)?;
+    if written.through_link {
+        complain(PROGRAM, &format!("{} is a link; wrote {}", file.display(), written.file.display()));
+    }
+    Ok(())
+}
+
+/// The text of a file that is to be changed; `None`: there is none.
+fn current(file: &Path) -> Result<Option<String>, Stop> {
+    text_of(file).transpose().map_err(|why| Stop::failed(format!("{}: {why}", file.display())))
+}
+
+/// Name the place in a file by line and column.
+fn unspliced(file: &Path, text: &str, why: Unspliced) -> Stop {
+    Stop::failed(match why {
+        Unspliced::Name(why) => why,
+        Unspliced::At(fault) => {
+            let (line, column) = line_and_column(text, fault.at());
+            format!(
+                "{}: line {line}, column {column}: {}; put it right first, nothing was changed",
+                file.display(),
+                fault.what()
+            )
+        }
+    })
+}

@@ -1,0 +1,190 @@
+//! Trying a line as its vendor starts it: one call that has to be denied, one that must not be, and how long it takes.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::net::Shutdown;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use crate::adapter::setup::report::Probed;
+use crate::adapter::setup::{Trial, WholeEntry, Wiring};
+use crate::adapter::{Environment, Hook, Registration, Verdict};
+use crate::hook::{Judged, Setup, Surroundings, judge};
+use crate::os::release::{LEFT_OPEN, ended, listen, started};
+use crate::os::{self, Stdin, Wires, spawn};
+
+/// The number of times that the line is timed.
+const TIMES: usize = 5;
+
+/// As long as the vendor would wait, by the entry's own `timeout`.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The folder that the line is started in: what it finds there must not matter.
+const FOLDER: &str = "/";
+
+/// Try the line of this entry; also what a shell said beside an answer. `environment` is what the hook is given.
+///
+/// # Errors
+/// The line did not answer as it must; in words that follow `fired: `.
+pub(super) fn probe(
+    vendor: &dyn Hook,
+    entry: &WholeEntry,
+    trial: &Trial,
+    environment: Environment<'_>,
+) -> Result<(Probed, Option<String>), String> {
+    let judged = |(tool, payload): &(&str, serde_json::Value)| {
+        let payload = payload.to_string();
+        let judged = expected(vendor, &entry.line, payload.as_bytes(), environment);
+        (tool.to_string(), payload, judged)
+    };
+    let all: Vec<_> = trial.calls.iter().map(judged).collect();
+    let denied = all.iter().find(|(_, _, judged)| matches!(judged.verdict, Verdict::Deny(_)));
+    let passed = all.iter().find(|(_, _, judged)| !matches!(judged.verdict, Verdict::Deny(_)));
+    let denied = denied.ok_or("no call is known that this frame denies")?;
+    let passed = passed.ok_or("no call is known that this frame lets pass")?;
+    let line = || command(entry, trial);
+    let mut beside = None;
+    for (tool, payload, judged) in [denied, passed] {
+        beside = called(vendor, line(), trial.wiring, (tool, payload), judged)?.or(beside);
+    }
+    let line_ms = middle(|| timed(line(), trial))?;
+    let program = || {
+        let mut command = Command::new(&entry.line.program);
+        command.args(&entry.line.arguments).current_dir(FOLDER);
+        command
+    };
+    let program_ms = middle(|| timed(program(), trial))?;
+    Ok((Probed { denied: denied.0.clone(), passed: passed.0.clone(), line_ms, program_ms }, beside))
+}
+
+/// The line, ready to be started.
+fn command(entry: &WholeEntry, trial: &Trial) -> Command {
+    let mut command = match &entry.shell {
+        None => {
+            let mut command = Command::new(&entry.line.program);
+            command.args(&entry.line.arguments);
+            command
+        }
+        Some(text) => {
+            let mut command = Command::new(trial.shell.as_deref().unwrap_or(Path::new("/bin/sh")));
+            command.arg("-c").arg(text);
+            command
+        }
+    };
+    command.envs(trial.variables.iter().map(|(name, value)| (name, value))).current_dir(FOLDER);
+    command
+}
+
+/// The answer that the hook has to give: of the very function that it calls.
+fn expected(vendor: &dyn Hook, line: &Registration, payload: &[u8], environment: Environment<'_>) -> Judged {
+    // the line is all that it is told
+    let environment = |name: &str| if name.starts_with("MH_") { None } else { environment(name) };
+    let setup = Setup::take(line.arguments.iter().map(OsString::from), &environment);
+    let input = Stdin { bytes: payload.to_vec(), fault: None };
+    let folder = Some(PathBuf::from(FOLDER));
+    judge(vendor, &setup, &input, &Surroundings { environment: &environment, folder, embedder: None, deadline: None })
+}
+
+/// One call. What stands beside the answer on standard output, where that takes nothing from it.
+fn called(
+    vendor: &dyn Hook,
+    line: Command,
+    wiring: Wiring,
+    (tool, payload): (&str, &str),
+    wanted: &Judged,
+) -> Result<Option<String>, String> {
+    let wire = wanted.wire(vendor);
+    let reaction = start(line, payload.as_bytes(), wiring)?;
+    let code = if wire.block { 2 } else { 0 };
+    if reaction.code == Some(code) && (!wire.block || reaction.stderr.contains(wire.stderr.trim())) {
+        if reaction.stdout == wire.stdout {
+            return Ok(None);
+        }
+        // the vendor on pipes takes exit 2 with words on stderr for a denial whatever stands on standard output, and words
+        // there that are no JSON for nothing (Codex 0.171.0, measured); the other's line has no shell that could say any
+        let beside = reaction.stdout.replacen(&wire.stdout, "", 1);
+        let words = !beside.trim_start().starts_with(['{', '[']);
+        if wiring == Wiring::Pipes && (wire.block || (wire.stdout.is_empty() && words)) {
+            return Ok(Some(beside.trim().chars().take(300).collect()));
+        }
+    }
+    let expected = if wire.block { "denied" } else { "not denied" };
+    Err(format!("a call of {tool} has to be {expected}, and the line {}", reaction.words()))
+}
+
+fn timed(command: Command, trial: &Trial) -> Result<f64, String> {
+    let reaction = start(command, trial.quiet.to_string().as_bytes(), trial.wiring)?;
+    match reaction.code {
+        Some(0) => Ok(reaction.took.as_secs_f64() * 1000.0),
+        _ => Err(format!("a prompt must not be stopped, and the line {}", reaction.words())),
+    }
+}
+
+fn middle(mut once: impl FnMut() -> Result<f64, String>) -> Result<f64, String> {
+    let mut all = (0..TIMES).map(|_| once()).collect::<Result<Vec<f64>, String>>()?;
+    all.sort_by(f64::total_cmp);
+    Ok(all[TIMES / 2])
+}
+
+/// The end of a line, and its words.
+struct Reaction {
+    /// `None`: a signal ended it.
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+    took: Duration,
+}
+
+impl Reaction {
+    fn words(&self) -> String {
+        let end = self.code.map_or("was killed by a signal".into(), |code| format!("ended with {code}"));
+        let cut = |text: &str| crate::frame::shown(&text.trim().chars().take(300).collect::<String>());
+        let words = [("", &self.stderr), ("on standard output: ", &self.stdout)];
+        let words = words.into_iter().filter(|(_, text)| !text.trim().is_empty());
+        let words: Vec<String> = words.map(|(where_to, text)| format!("{where_to}{}", cut(text))).collect();
+        match words.is_empty() {
+            true => format!("{end} and said nothing"),
+            false => format!("{end} and said: {}", words.join("; ")),
+        }
+    }
+}
+
+/// Start it, give it the payload, wait for its end.
+fn start(command: Command, payload: &[u8], wiring: Wiring) -> Result<Reaction, String> {
+    let start = Instant::now();
+    // vendors give each hook a session of its own; a group is as far as safe code goes
+    let (mut child, out, err) = match wiring {
+        Wiring::Sockets => on_sockets(command, payload)?,
+        Wiring::Pipes => on_pipes(command, payload)?,
+    };
+    let status = ended(&mut child, PATIENCE).map_err(|why| why.to_string())?;
+    let took = start.elapsed();
+    // both vendors go on where a child of the hook still holds the other end
+    let said = |from: Receiver<String>| from.recv_timeout(LEFT_OPEN).unwrap_or_default();
+    Ok(Reaction { code: status.code(), stdout: said(out), stderr: said(err), took })
+}
+
+type Running = (Child, Receiver<String>, Receiver<String>);
+
+fn on_sockets(mut command: Command, payload: &[u8]) -> Result<Running, String> {
+    // a group of its own, so that it can be ended with all that it starts
+    command.process_group(0);
+    let (child, Wires { mut stdin, stdout, stderr }) = spawn(command).map_err(os::words)?;
+    let heard = (listen(Some(stdout)), listen(Some(stderr)));
+    // a line that does not read is a line whose answer still counts
+    let _ = stdin.write_all(payload).and_then(|()| stdin.shutdown(Shutdown::Write));
+    Ok((child, heard.0, heard.1))
+}
+
+fn on_pipes(mut command: Command, payload: &[u8]) -> Result<Running, String> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = started(command).map_err(|why| why.to_string())?;
+    let heard = (listen(child.stdout.take()), listen(child.stderr.take()));
+    if let Some(mut to) = child.stdin.take() {
+        let _ = to.write_all(payload);
+    }
+    Ok((child, heard.0, heard.1))
+}
