@@ -302,8 +302,8 @@ fn the_commands_that_are_read_are_all_that_their_schema_has() {
     let mut seen = Seen::of("command");
     let well = |line: &str| {
         protocol::Command::read(line.as_bytes()).is_ok_and(|command| match command.order {
-            protocol::Asking::Decide { .. } => true,
-            protocol::Asking::Other(other) => other.carried().is_ok(),
+            protocol::CommandKind::Decide { .. } => true,
+            protocol::CommandKind::Other(other) => other.carried().is_ok(),
         })
     };
     let decided = |decision: &Value| json!({"command": "tool.decide", "call_id": "c", "decision": decision});

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::adapter::{Payload, Preview, Verdict, Wire, preview_named, words};
 use crate::decide::Policy;
 use crate::frame::shown;
-use crate::hook::{Judged, Setup, Surroundings, judge};
+use crate::hook::{HookOptions, Judged, Surroundings, judge};
 use crate::os::{End, Stop, complain};
 use crate::os::{MAX_PAYLOAD, Stdin, read_bounded};
 use crate::seal::Digest;
@@ -158,11 +158,11 @@ fn answer(
 ) -> Result<Answered, Stop> {
     let file = terms.frame;
     let frame = std::path::absolute(file).map_err(|error| Stop::failed(format!("{}: {error}", file.display())))?;
-    let setup = Setup {
+    let setup = HookOptions {
         frame: Some(frame),
         pin: terms.pin.cloned(),
         policy: terms.policy.unwrap_or(Policy::Frame),
-        ..Setup::default()
+        ..HookOptions::default()
     };
     let environment = |name: &str| match vendor.facts().project {
         Some(variable) if variable == name => project.clone().map(OsString::from),

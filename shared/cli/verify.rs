@@ -51,7 +51,7 @@ cannot be read; the highest wins
 ";
 
 #[derive(Default)]
-struct Errand {
+struct Job {
     files: Vec<PathBuf>,
     quiet: bool,
     status: bool,
@@ -74,7 +74,7 @@ pub fn verify(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
-    let mut order = Errand::default();
+    let mut order = Job::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         if let Some(text) = about(&argument, PROGRAM, HELP) {
@@ -160,7 +160,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
 }
 
 /// One line a file.
-fn list(order: &Errand) -> (String, End) {
+fn list(order: &Job) -> (String, End) {
     let (mut out, mut end) = (String::new(), End::Good);
     for file in &order.files {
         let name = file.to_string_lossy();
@@ -235,7 +235,7 @@ fn json_line(file: &str, found: &Result<VerifiedFrame, Refusal>, warnings: &[Str
 }
 
 /// A question about one frame, answered by what is printed or by the exit code.
-fn question(order: &Errand, file: &Path) -> Result<(String, End), Stop> {
+fn question(order: &Job, file: &Path) -> Result<(String, End), Stop> {
     let found = read(file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
     let frame = found.map_err(|refusal| Stop::document(&file.display().to_string(), &refusal))?;
     let admitted = order.admits.iter().all(|operation| admits(&frame, operation));

@@ -11,7 +11,7 @@ use super::{Decider, Unanswered};
 use crate::adapter::{Hook, Payload};
 use crate::decide::{self, Asks, Decision, Need, Wanted, clipped};
 use crate::frame::{Operation, shown};
-use crate::protocol::{Asking, Command, Requested, Word};
+use crate::protocol::{Command, CommandKind, Requested, Word};
 
 /// Puts a line to a decider and takes the line that it answers.
 pub type Ask<'a> = &'a dyn Fn(&Decider, &str) -> Result<Vec<u8>, Unanswered>;
@@ -77,11 +77,13 @@ fn request<'a>(vendor: &dyn Hook, case: &Case<'a>, call_id: &'a str, needs: &[Ne
 /// The decision in a line, if it is one about this call.
 fn read<'a>(answer: &'a [u8], call_id: &str) -> Result<(Word<'a>, Option<&'static str>), String> {
     match Command::read(answer) {
-        Ok(Command { order: Asking::Decide { call_id: about, word, by }, .. }) if about == call_id => Ok((word, by)),
-        Ok(Command { order: Asking::Decide { call_id: about, .. }, .. }) => {
+        Ok(Command { order: CommandKind::Decide { call_id: about, word, by }, .. }) if about == call_id => {
+            Ok((word, by))
+        }
+        Ok(Command { order: CommandKind::Decide { call_id: about, .. }, .. }) => {
             Err(format!("it is about the call {}", clipped(&shown(&about), 80)))
         }
-        Ok(Command { order: Asking::Other(other), .. }) => {
+        Ok(Command { order: CommandKind::Other(other), .. }) => {
             Err(format!("it is {}, and only tool.decide is heard here", other.name))
         }
         Err(malformed) => Err(malformed.to_string()),

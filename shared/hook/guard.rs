@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Setup;
+use super::HookOptions;
 use super::paths::{Folders, Taken};
 use crate::adapter::{self, Environment, Hook, Place, Protected};
 use crate::decide::Kept;
@@ -16,7 +16,7 @@ fn own_program() -> Option<PathBuf> {
 
 /// What a writing call must not touch: what guards this step, and what any vendor is governed by.
 pub fn places(
-    setup: &Setup,
+    setup: &HookOptions,
     folders: &Folders,
     taken: &[Taken],
     environment: Environment<'_>,

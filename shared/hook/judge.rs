@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::Setup;
+use super::HookOptions;
 use super::consult::{DeciderLink, consult};
 use super::resolve::finish;
 use crate::adapter::{self, Environment, Event, Hook, Payload, RawAsks, Verdict, Wire};
@@ -48,7 +48,7 @@ impl Judged {
 }
 
 /// Judge one payload. Reads the frame and looks at paths; changes nothing.
-pub fn judge(vendor: &dyn Hook, setup: &Setup, input: &Stdin, around: &Surroundings<'_>) -> Judged {
+pub fn judge(vendor: &dyn Hook, setup: &HookOptions, input: &Stdin, around: &Surroundings<'_>) -> Judged {
     let mut record =
         AuditLine { vendor: vendor.facts().word, decided_by: "adapter", seam: "hook", ..AuditLine::default() };
     let frame = frame_in_force(vendor, setup);
@@ -131,7 +131,7 @@ pub fn judge(vendor: &dyn Hook, setup: &Setup, input: &Stdin, around: &Surroundi
 }
 
 /// The frame in force: none, or one that verifies. `Err` is why every call is denied.
-fn frame_in_force(vendor: &dyn Hook, setup: &Setup) -> Result<Option<VerifiedFrame>, String> {
+fn frame_in_force(vendor: &dyn Hook, setup: &HookOptions) -> Result<Option<VerifiedFrame>, String> {
     if let Some(mistake) = &setup.mistake {
         return Err(stopped(vendor, mistake));
     }
@@ -164,7 +164,7 @@ pub fn stopped(vendor: &dyn Hook, why: &str) -> String {
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     /// What the hook is told.
-    pub setup: &'a Setup,
+    pub setup: &'a HookOptions,
     /// The frame in force.
     pub frame: &'a VerifiedFrame,
     /// The payload.
@@ -216,7 +216,7 @@ mod tests {
             let payload = Payload::read(payload.as_bytes()).unwrap();
             let around = Surroundings { environment: &|_| None, folder: None, embedder: None, deadline };
             let mut record = AuditLine::default();
-            let setup = &Setup::default();
+            let setup = &HookOptions::default();
             let case = Case { setup, frame: &frame, payload: &payload, tool, around: &around };
             (call(&Claude, &case, event, &mut record), record.decided_by)
         };

@@ -14,7 +14,7 @@ mod resolve;
 pub use consult::DeciderLink;
 pub use decider::{Decider, Unanswered, same_user};
 pub use judge::{Judged, Surroundings, judge};
-pub use options::{DEADLINE, Setup};
+pub use options::{DEADLINE, HookOptions};
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,7 +103,7 @@ fn answer_or_block(vendor: &dyn Hook, start: Instant, answer: impl FnOnce() -> E
 
 fn work(vendor: &dyn Hook, start: Instant, arguments: Vec<OsString>) -> Exit {
     let environment = |name: &str| std::env::var_os(name);
-    let setup = Setup::take(arguments, &environment);
+    let setup = HookOptions::take(arguments, &environment);
     let deadline = start + setup.deadline;
     let input = os::read_stdin(deadline);
     let ask = |decider: &Decider, line: &str| decider.ask(line, deadline);

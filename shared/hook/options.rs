@@ -21,7 +21,7 @@ const LONGEST_DEADLINE: u64 = 600;
 
 /// What a hook is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setup {
+pub struct HookOptions {
     /// The frame in force, by absolute path.
     pub frame: Option<PathBuf>,
     /// Whether a call is denied where no frame is in force.
@@ -44,9 +44,9 @@ pub struct Setup {
     pub mistake: Option<String>,
 }
 
-impl Default for Setup {
+impl Default for HookOptions {
     fn default() -> Self {
-        Setup {
+        HookOptions {
             frame: None,
             require_frame: false,
             pin: None,
@@ -77,14 +77,14 @@ const SETTINGS: [Setting; 7] = [
     Setting { flag: "decider", variable: "MH_DECIDER" },
 ];
 
-impl Setup {
+impl HookOptions {
     /// Take the arguments, without the program's name, and the environment.
     ///
     /// With `--frame`, the command line is the one source: a variable is then only let stand
     /// where it says the same. Without it, a flag still wins over no variable, never over
     /// another value.
-    pub fn take(arguments: impl IntoIterator<Item = OsString>, environment: Environment<'_>) -> Setup {
-        let mut setup = Setup::default();
+    pub fn take(arguments: impl IntoIterator<Item = OsString>, environment: Environment<'_>) -> HookOptions {
+        let mut setup = HookOptions::default();
         let mut values: [Option<OsString>; SETTINGS.len()] = Default::default();
         if let Err(why) = setup.flags(arguments, &mut values) {
             setup.mistaken(why);
@@ -208,16 +208,16 @@ fn quoted(value: &OsStr) -> String {
 mod tests {
     use super::*;
 
-    fn take(arguments: &[&str], variables: &[(&str, &str)]) -> Setup {
+    fn take(arguments: &[&str], variables: &[(&str, &str)]) -> HookOptions {
         let environment = |name: &str| {
             variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| OsString::from(value))
         };
-        Setup::take(arguments.iter().map(OsString::from), &environment)
+        HookOptions::take(arguments.iter().map(OsString::from), &environment)
     }
 
     #[test]
     fn nothing_at_all_is_no_frame_and_no_mistake() {
-        assert_eq!(take(&[], &[]), Setup::default());
+        assert_eq!(take(&[], &[]), HookOptions::default());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::guard::{loaded, places};
 use super::paths::{self, Folders};
-use super::{Setup, Surroundings};
+use super::{HookOptions, Surroundings};
 use crate::adapter::{Hook, LONGEST, MOST_BYTES, MOST_PATHS, PathKind, Payload, RawAsks, RawNeed, RawPath};
 use crate::decide::{self, Asks, Call, Need, Tampering, Target, clipped};
 use crate::frame::{Operation, shown};
@@ -14,7 +14,7 @@ use crate::seal::VerifiedFrame;
 /// what the guard stands on.
 pub fn finish(
     vendor: &dyn Hook,
-    setup: &Setup,
+    setup: &HookOptions,
     frame: &VerifiedFrame,
     payload: &Payload<'_>,
     tool: &str,
@@ -36,7 +36,7 @@ pub fn finish(
 /// tool's name.
 fn finished(
     vendor: &dyn Hook,
-    setup: &Setup,
+    setup: &HookOptions,
     frame: &VerifiedFrame,
     payload: &Payload<'_>,
     needs: Vec<RawNeed>,

@@ -14,12 +14,12 @@ pub struct Command<'a> {
     /// The embedder's id of the command.
     pub id: String,
     /// What it asks for.
-    pub order: Asking<'a>,
+    pub order: CommandKind<'a>,
 }
 
 /// What a command asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asking<'a> {
+pub enum CommandKind<'a> {
     /// `tool.decide`
     Decide {
         /// The call.
@@ -215,19 +215,19 @@ impl<'a> Members<'a> {
         let order = match other {
             Some((name, member)) => {
                 let at = CARRIED.iter().position(|carried| carried == member);
-                Asking::Other(OtherCommand { name, payload: at.and_then(|at| self.carried[at]) })
+                CommandKind::Other(OtherCommand { name, payload: at.and_then(|at| self.carried[at]) })
             }
             None => self.decide().map_err(|why| format!("malformed tool.decide: {why}"))?,
         };
         Ok(Command { id, order })
     }
 
-    fn decide(&self) -> Result<Asking<'a>, String> {
+    fn decide(&self) -> Result<CommandKind<'a>, String> {
         let call_id = self.call_id.and_then(text).ok_or("`call_id` is not a string")?;
         let raw = self.decision.ok_or("there is no `decision`")?;
         let by = self.decided_by.and_then(text);
         let by = STAND_INS.into_iter().find(|known| by.as_deref() == Some(*known));
-        Ok(Asking::Decide { call_id, word: word(raw)?, by })
+        Ok(CommandKind::Decide { call_id, word: word(raw)?, by })
     }
 }
 
@@ -299,7 +299,7 @@ mod tests {
         ] {
             let line = decide(decision);
             let command = Command::read(line.as_bytes()).unwrap();
-            assert_eq!(command.order, Asking::Decide { call_id: "c".into(), word: wanted, by: None });
+            assert_eq!(command.order, CommandKind::Decide { call_id: "c".into(), word: wanted, by: None });
             assert_eq!(command.id, "1");
         }
     }
@@ -354,7 +354,7 @@ mod tests {
         let carried = |command: &str| {
             let line = format!("{{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":{command}}}");
             match Command::read(line.as_bytes()).unwrap().order {
-                Asking::Other(other) => match other.carried() {
+                CommandKind::Other(other) => match other.carried() {
                     Ok(Carried::Words(words)) => Ok(words),
                     Ok(Carried::Frame(raw)) => Ok(raw.into()),
                     Err(why) => Err(why),

@@ -7,7 +7,7 @@ pub mod event;
 mod requested;
 
 pub use audit::{AuditDecision, AuditLine, Decided, GATE, Judgement, same};
-pub use command::{Asking, Carried, Command, DECIDE, Malformed, OtherCommand, Word, commands};
+pub use command::{Carried, Command, CommandKind, DECIDE, Malformed, OtherCommand, Word, commands};
 pub use requested::Requested;
 
 /// The tag of a line that tells something.

@@ -16,7 +16,7 @@ use crate::adapter::Hook;
 use crate::adapter::run::Warning;
 use crate::json::{Layout, Writer};
 use crate::protocol::same;
-use crate::protocol::{Asking, COMMAND, Carried, Command, DECIDE, MAX_LINE, Malformed, Word, one_line};
+use crate::protocol::{COMMAND, Carried, Command, CommandKind, DECIDE, MAX_LINE, Malformed, Word, one_line};
 use crate::seal;
 
 /// A call that the hook asks about, as its line has it.
@@ -263,10 +263,12 @@ impl Embedder {
     }
 
     /// What is wrong with a command comes before whether it could be honoured.
-    fn apply(&mut self, order: Asking<'_>) -> Result<(Vec<Told>, Option<Stopped>), (Code, String)> {
+    fn apply(&mut self, order: CommandKind<'_>) -> Result<(Vec<Told>, Option<Stopped>), (Code, String)> {
         let other = match order {
-            Asking::Decide { call_id, word, .. } => return self.decide(&call_id, word).map(|()| (Vec::new(), None)),
-            Asking::Other(other) => other,
+            CommandKind::Decide { call_id, word, .. } => {
+                return self.decide(&call_id, word).map(|()| (Vec::new(), None));
+            }
+            CommandKind::Other(other) => other,
         };
         let malformed = |why| (Code::Malformed, why);
         let reason = match other.carried().map_err(malformed)? {

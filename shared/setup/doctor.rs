@@ -11,7 +11,7 @@ use crate::adapter::setup::terms::EntryTerms;
 use crate::adapter::setup::{Depth, Examined, Setup, WholeEntry};
 use crate::adapter::{ALL, Hook, Registration};
 use crate::frame::shown;
-use crate::hook::Setup as Told;
+use crate::hook::HookOptions;
 use crate::os;
 use crate::os::permissions;
 use crate::os::release::{Installed, Release, installed};
@@ -147,7 +147,7 @@ fn line_in_order(vendor: &dyn Setup, examined: &dyn Examined, guard: &WholeEntry
     report.line = Some(line.shell_words());
     program(vendor, report, line);
     frame(report, terms);
-    let told = Told::take(line.arguments.iter().map(Into::into), &|name| examined.variable(name));
+    let told = HookOptions::take(line.arguments.iter().map(Into::into), &|name| examined.variable(name));
     report.why.extend(told.mistake.map(|mistake| format!("{mistake}; {DENIED} when started from here")));
     let files = [("program", Some(&line.program)), ("frame", Some(&terms.frame)), ("audit", terms.audit.as_ref())];
     for (what, file) in files {

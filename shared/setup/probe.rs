@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::adapter::setup::report::Probed;
 use crate::adapter::setup::{Trial, WholeEntry, Wiring};
 use crate::adapter::{Environment, Hook, Registration, Verdict};
-use crate::hook::{Judged, Setup, Surroundings, judge};
+use crate::hook::{HookOptions, Judged, Surroundings, judge};
 use crate::os::release::{LEFT_OPEN, ended, listen, started};
 use crate::os::{self, Stdin, Wires, spawn};
 
@@ -82,7 +82,7 @@ fn command(entry: &WholeEntry, trial: &Trial) -> Command {
 fn expected(vendor: &dyn Hook, line: &Registration, payload: &[u8], environment: Environment<'_>) -> Judged {
     // the line is all that it is told
     let environment = |name: &str| if name.starts_with("MH_") { None } else { environment(name) };
-    let setup = Setup::take(line.arguments.iter().map(OsString::from), &environment);
+    let setup = HookOptions::take(line.arguments.iter().map(OsString::from), &environment);
     let input = Stdin { bytes: payload.to_vec(), fault: None };
     let folder = Some(PathBuf::from(FOLDER));
     judge(vendor, &setup, &input, &Surroundings { environment: &environment, folder, embedder: None, deadline: None })

@@ -345,9 +345,9 @@ fn r45_nothing_panics_and_what_would_is_caught() {
     assert!(manifest.contains("panic = \"unwind\"") && !manifest.contains("panic = \"abort\""));
     // a great many payloads, each with a few bytes of a recorded one changed: the verdict comes back
     use metaharness::adapter::{claude::Claude, codex::Codex};
-    use metaharness::hook::{Setup, Surroundings, judge};
+    use metaharness::hook::{HookOptions, Surroundings, judge};
     use metaharness::os::Stdin;
-    let setup = Setup { frame: Some(golden()), ..Setup::default() };
+    let setup = HookOptions { frame: Some(golden()), ..HookOptions::default() };
     let environment = |_: &str| None;
     let mut seed: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut random = move || {

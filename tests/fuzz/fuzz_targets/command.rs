@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metaharness::protocol::{Asking, COMMAND, Command, Word};
+use metaharness::protocol::{COMMAND, Command, CommandKind, Word};
 use metaharness_fuzz::json::Json;
 
 const OTHERS: [&str; 6] = ["frame.set", "message.inject", "steer", "permission.set", "interrupt", "halt"];
@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(id, Some(command.id.as_str()));
             assert_eq!(member("format"), Some(COMMAND));
             match command.order {
-                Asking::Decide { call_id, word, .. } => {
+                CommandKind::Decide { call_id, word, .. } => {
                     assert_eq!(name, Some("tool.decide"));
                     let (about, decision) = other.and_then(decide).expect("accepted, and nobody else would");
                     assert_eq!(call_id, about);

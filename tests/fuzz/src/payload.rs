@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use metaharness::adapter::{Hook, Verdict, Wire};
 use metaharness::decide::Policy;
-use metaharness::hook::{Decider, DeciderLink, Setup, Surroundings, judge};
+use metaharness::hook::{Decider, DeciderLink, HookOptions, Surroundings, judge};
 use metaharness::os::Stdin;
 use serde_json::Value;
 
@@ -34,31 +34,31 @@ pub struct Facts {
 
 /// What is judged under, from the widest to no frame at all.
 struct Setups {
-    widest: Setup,
-    deny_only: Setup,
-    scoped: Setup,
-    nothing: Setup,
-    refused: Setup,
-    none: Setup,
-    required: Setup,
-    asking: Setup,
+    widest: HookOptions,
+    deny_only: HookOptions,
+    scoped: HookOptions,
+    nothing: HookOptions,
+    refused: HookOptions,
+    none: HookOptions,
+    required: HookOptions,
+    asking: HookOptions,
 }
 
 impl Setups {
     fn new() -> Setups {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let under = |frame: &str| Setup { frame: Some(root.join(frame)), ..Setup::default() };
+        let under = |frame: &str| HookOptions { frame: Some(root.join(frame)), ..HookOptions::default() };
         let widest = || under("seeds/frame/widest.json");
         let decider = Some(Decider::Program("/nonexistent/decider".into()));
         Setups {
             widest: widest(),
-            deny_only: Setup { policy: Policy::DenyOnly, ..widest() },
+            deny_only: HookOptions { policy: Policy::DenyOnly, ..widest() },
             scoped: under("seeds/frame/scoped.json"),
             nothing: under("seeds/frame/nothing.json"),
             refused: under("seeds/frame/edited.json"),
-            none: Setup::default(),
-            required: Setup { require_frame: true, ..Setup::default() },
-            asking: Setup { decider, ..widest() },
+            none: HookOptions::default(),
+            required: HookOptions { require_frame: true, ..HookOptions::default() },
+            asking: HookOptions { decider, ..widest() },
         }
     }
 }
@@ -72,7 +72,7 @@ pub fn hold(vendor: &dyn Hook, bytes: &[u8], facts: &Facts) {
         // what two readers could read differently, and what names no event, is a call that waits
         let readable = other.as_ref().filter(|_| !event.is_empty());
         let input = Stdin { bytes: bytes.to_vec(), fault: None };
-        let said = |setup: &Setup, ask: Option<&dyn Fn(&str) -> String>| -> Wire {
+        let said = |setup: &HookOptions, ask: Option<&dyn Fn(&str) -> String>| -> Wire {
             let environment = |name: &str| match name {
                 "HOME" => Some(OsString::from(HOME)),
                 "CLAUDE_PROJECT_DIR" => Some(OsString::from(PROJECT)),
