@@ -2,7 +2,6 @@
 //! the other asks the person at a terminal, which `script` (util-linux) gives it.
 
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -226,9 +225,7 @@ fn what_cannot_be_replaced_is_said_and_asked_again() {
 fn an_editor_is_given_the_input() {
     let room = Room::new();
     turn(&room, "claude", &["one"]);
-    let editor = room.path("bin/editor");
-    std::fs::write(&editor, "#!/bin/sh\nsed -i s/one/two/ \"$2\"\n").unwrap();
-    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let editor = room.program("bin/editor", "#!/bin/sh\nsed -i s/one/two/ \"$2\"\n");
     let mut terminal = Terminal::with(&room, "claude", &[], |command| {
         command.env("EDITOR", format!("'{}' --wait", editor.display()));
     });

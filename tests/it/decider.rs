@@ -2,7 +2,6 @@
 //! whatever is wrong with it is a denial that says so.
 
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::schema;
+use crate::common::{executable, schema};
 
 const CLAUDE: &str = env!("CARGO_BIN_EXE_mh-hook-claude");
 const CODEX: &str = env!("CARGO_BIN_EXE_mh-hook-codex");
@@ -73,8 +72,7 @@ impl Room {
              '{{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":\"tool.decide\",\"call_id\":\"%s\",\
              \"decision\":%s}}\\n' \"$id\" \"$1\"; }}\n{body}\n"
         );
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&path, &text);
         format!("exec:{}", path.display())
     }
 

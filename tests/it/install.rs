@@ -230,8 +230,7 @@ mkdir -p \"$4/$2/release\" && cd '{}' && cp {} \"$4/$2/release\"\n",
         programs.display(),
         PROGRAMS.join(" ")
     );
-    fs::write(&cargo, script).unwrap();
-    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    crate::common::executable(&cargo, &script);
     format!("{}:{}", scratch.join("path").display(), std::env::var("PATH").unwrap())
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::room::Room;
 use crate::common::schema::{self, Seen};
+use crate::common::side_by_side;
 
 /// All that Claude Code's stream can tell, but for calls.
 const TELLS: &str = r#"
@@ -241,8 +242,7 @@ answer fine
 #[test]
 fn the_events_of_runs_are_all_that_their_schema_has() {
     let mut seen = Seen::of("event");
-    for scene in scenes() {
-        let lines = lines_of(&scene, "events");
+    for lines in side_by_side(&scenes(), |scene| lines_of(scene, "events")) {
         assert_eq!((&lines[0]["event"], &lines[0]["seq"]), (&json!("session.started"), &json!(1)), "{lines:?}");
         lines.iter().for_each(|line| seen.look(line));
     }
@@ -269,8 +269,7 @@ fn the_events_of_runs_are_all_that_their_schema_has() {
 #[test]
 fn the_records_of_runs_are_all_that_their_schema_has() {
     let mut seen = Seen::of("stream");
-    for scene in scenes() {
-        let lines = lines_of(&scene, "stream-json");
+    for lines in side_by_side(&scenes(), |scene| lines_of(scene, "stream-json")) {
         assert_eq!(lines.last().unwrap()["type"], "result", "{lines:?}");
         lines.iter().for_each(|line| seen.look(line));
     }
@@ -396,7 +395,7 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
 
 /// Run a program of the package in the fixtures; its exit code and standard output.
 fn run(program: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(assert_cmd::cargo::cargo_bin(program))
+    let output = Command::new(crate::common::program(program))
         .args(arguments)
         .env_clear()
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures"))
@@ -606,7 +605,7 @@ esac
     let decider = room.program("decide", text);
     let (audit, frame) = (room.path("audit.jsonl"), room.path("frame.json"));
     let fire = |vendor: &str, told: &[&str], payload: &str| {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin(format!("mh-hook-{vendor}")));
+        let mut command = Command::new(crate::common::program(&format!("mh-hook-{vendor}")));
         command
             .env_clear()
             .args(told)

@@ -166,13 +166,13 @@ fn a_line_is_read_up_to_its_limit_and_passed_over_beyond() {
 
 #[test]
 fn a_flood_is_answered_line_by_line_in_its_order() {
-    const LINES: usize = 10_000;
+    let count: usize = crate::common::times(10_000, 2_000);
     let room = Room::new();
     room.claude(ONE_CALL);
     let mut run = Asking::start(&room, "claude", &[]);
     let mut stdin = run.stdin.take().unwrap();
     let writer = std::thread::spawn(move || {
-        let lines: String = (0..LINES)
+        let lines: String = (0..count)
             .map(|number| match number % 3 {
                 0 => "no\n".into(),
                 1 => command(&number.to_string(), json!({"command": "steer", "text": ""})) + "\n",
@@ -182,7 +182,7 @@ fn a_flood_is_answered_line_by_line_in_its_order() {
         stdin.write_all(lines.as_bytes()).unwrap();
         stdin
     });
-    for number in 0..LINES {
+    for number in 0..count {
         let (id, code) = match number % 3 {
             0 => ("-".into(), "MALFORMED"),
             1 => (number.to_string(), "UNSUPPORTED_CONTROL"),

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::ask::asking::{Asking, alive, allow, gone, made, mark, signal, wait};
 use crate::common::room::{Ended, Room};
+use crate::common::side_by_side;
 
 /// More lines than are held, and a file when nearly all that are held are there.
 const FLOOD: &str = "much=$(head -c 60000 /dev/zero | tr '\\0' x); \
@@ -37,7 +38,7 @@ fn a_reader_that_stops_for_a_while_loses_nothing_and_holds_no_call_up() {
 
 #[test]
 fn a_run_that_is_stopped_does_not_wait_for_a_reader_that_takes_nothing() {
-    for (number, more) in [(20, &[][..]), (21, &["--timeout", "2"])] {
+    side_by_side(&[(20, &[][..]), (21, &["--timeout", "2"])], |&(number, more)| {
         let (room, mark) = (Room::new(), mark(number));
         let (mut run, stdout) = stuck(&room, &format!("touch \"$ROOM/ready\"; setsid sleep {mark} & flood"), more);
         made(&room, "ready");
@@ -50,7 +51,7 @@ fn a_run_that_is_stopped_does_not_wait_for_a_reader_that_takes_nothing() {
         let stderr = std::io::read_to_string(run.child.stderr.take().unwrap()).unwrap();
         assert!(stderr.ends_with("mh-run: could not write to stdout: nobody reads it\n"), "{stderr}");
         drop(stdout);
-    }
+    });
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn a_vendor_that_is_told_to_stop_can_say_its_last_although_nobody_reads() {
 
 #[test]
 fn a_second_signal_does_not_wait_at_all() {
-    for ended in [false, true] {
+    side_by_side(&[false, true], |&ended| {
         // beside one that is told once, and waits
         let rooms = [Room::new(), Room::new()];
         let marks = [0, 1].map(|which| mark(30 + 2 * which + u32::from(ended)));
@@ -95,19 +96,18 @@ fn a_second_signal_does_not_wait_at_all() {
         assert_eq!(wait(&mut waits.child), Some(1));
         marks.iter().for_each(|mark| gone(mark));
         drop((stdout, its_stdout));
-    }
+    });
 }
 
 #[test]
 fn an_answer_that_nobody_takes_ends_with_a_signal() {
-    let room = Room::new();
-    room.claude(&format!("{FLOOD}; begin; answer \"$much$much\"; touch \"$ROOM/ready\""));
-    for format in ["text", "json", "stream-json", "events"] {
+    side_by_side(&["text", "json", "stream-json", "events"], |&format| {
+        let room = Room::new();
+        room.claude(&format!("{FLOOD}; begin; answer \"$much$much\"; touch \"$ROOM/ready\""));
         let mut command = room.governed("claude", &["--output-format", format]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take();
         made(&room, "ready");
-        std::fs::remove_file(room.path("ready")).unwrap();
         std::thread::sleep(Duration::from_millis(200));
         signal(child.id(), "TERM");
         let code = wait(&mut child);
@@ -118,12 +118,12 @@ fn an_answer_that_nobody_takes_ends_with_a_signal() {
             "{format}"
         );
         drop(stdout);
-    }
+    });
 }
 
 #[test]
 fn a_stdout_that_fails_stops_the_vendor_in_every_form_of_lines() {
-    for (number, format) in [(24, "stream-json"), (25, "events")] {
+    side_by_side(&[(24, "stream-json"), (25, "events")], |&(number, format)| {
         let (room, mark) = (Room::new(), mark(number));
         room.claude(&format!("begin; use c1 Bash '{{}}'; setsid sleep {mark} & sleep {mark}"));
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -134,8 +134,11 @@ fn a_stdout_that_fails_stops_the_vendor_in_every_form_of_lines() {
             "{format}"
         );
         assert!(!alive(&mark), "{format}");
-    }
-    // a reader that hangs up in the middle
+    });
+}
+
+#[test]
+fn a_reader_that_hangs_up_in_the_middle_stops_the_vendor_and_one_that_reads_on_can_halt_it() {
     let (room, mark) = (Room::new(), mark(26));
     room.claude(&format!("{FLOOD}; begin; flood; setsid sleep {mark} & sleep {mark}"));
     let mut run = Asking::start(&room, "claude", &[]);

@@ -77,15 +77,12 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
 fn an_approval_is_somebodys_word() {
     let room = Room::new();
     room.claude("begin; call c1 Bash '{\"command\":\"x\"}'; call c2 Bash '{\"command\":\"y\"}'; answer fine");
-    let decider = room.path("decider");
-    std::fs::write(
-        &decider,
+    let decider = room.program(
+        "decider",
         "#!/bin/sh\nread -r line\nid=$(printf %s \"$line\" | sed 's/.*\"call_id\":\"\\([^\"]*\\)\".*/\\1/')\ncase $id in \
          c1) word='{\"decision\":\"allow\"}' ;; *) word='{\"decision\":\"deny\",\"reason\":\"not y\"}' ;; esac\n\
          printf '{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":\"tool.decide\",\"call_id\":\"%s\",\"decision\":%s}\\n' \"$id\" \"$word\"\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(&decider, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    );
     let (_, records) = records(&room, "claude", &["--decider", &format!("exec:{}", decider.display())]);
     let approvals: Vec<&Value> = records.iter().filter(|record| record["type"] == "approval").collect();
     assert_eq!(

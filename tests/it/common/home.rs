@@ -3,11 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
-use assert_cmd::Command;
 use metaharness::frame::{Frame, Node, Operation, Step, Workflow};
 use metaharness::os::permissions;
 use metaharness::seal;
+
+use crate::common::executable;
 
 pub struct Home {
     pub root: tempfile::TempDir,
@@ -87,8 +89,7 @@ impl Home {
 
     /// A program on PATH that says this when asked for its release.
     pub fn vendor(&self, word: &str, says: &str) {
-        let file = self.write(&format!("path/{word}"), format!("#!/bin/sh\necho '{says}'\n"));
-        set_mode(&file, 0o755);
+        executable(&self.at(&format!("path/{word}")), &format!("#!/bin/sh\necho '{says}'\n"));
     }
 
     pub fn setup(&self, arguments: &[&str]) -> Command {
@@ -123,4 +124,41 @@ impl Home {
 pub fn set_mode(file: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What a command of `mh-setup` came to.
+pub struct Done(Output);
+
+pub trait Assert {
+    /// Run it.
+    fn assert(&mut self) -> Done;
+}
+
+impl Assert for Command {
+    fn assert(&mut self) -> Done {
+        Done(self.output().unwrap())
+    }
+}
+
+impl Done {
+    #[track_caller]
+    pub fn success(self) -> Done {
+        self.code(0)
+    }
+
+    #[track_caller]
+    pub fn code(self, code: i32) -> Done {
+        assert_eq!(self.0.status.code(), Some(code), "{:?}", self.0);
+        self
+    }
+
+    #[track_caller]
+    pub fn stdout(self, text: &str) -> Done {
+        assert_eq!(String::from_utf8_lossy(&self.0.stdout), text);
+        self
+    }
+
+    pub fn get_output(&self) -> &Output {
+        &self.0
+    }
 }

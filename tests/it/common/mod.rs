@@ -11,6 +11,8 @@ use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
@@ -20,6 +22,60 @@ pub const VENDORS: [&str; 2] = [CLAUDE, CODEX];
 
 /// The golden frame's published digest.
 pub const GOLDEN: &str = "43a6f845a21f3475569323950a9d276bfed3df11979adc3edf18878da6963a12";
+
+/// Whether what is repeated is repeated as often as it ever was: `MH_TEST_LONG=1`, which `.ci/run` sets. Elsewhere
+/// the same is tried, less often.
+pub fn long() -> bool {
+    std::env::var_os("MH_TEST_LONG").is_some_and(|value| value == "1")
+}
+
+/// How often something is repeated: so often in CI, else a few times.
+pub fn times<N>(all: N, few: N) -> N {
+    if long() { all } else { few }
+}
+
+/// A generator's cases, a quarter of them outside of CI. What it finds goes into a test of its own, not into a file.
+pub fn cases(all: u32) -> proptest::test_runner::Config {
+    proptest::test_runner::Config { cases: times(all, all / 4), failure_persistence: None, ..Default::default() }
+}
+
+/// The most that one test does at once.
+const AT_ONCE: usize = 16;
+
+/// Do this for each of them, many at once and in any order: most of what is tried here waits. What comes of each, in
+/// their order.
+pub fn side_by_side<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let found: Mutex<Vec<Option<R>>> = Mutex::new(all.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(all.len()) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(one) = all.get(at) else { break };
+                    let result = each(one);
+                    found.lock().unwrap()[at] = Some(result);
+                }
+            });
+        }
+    });
+    found.into_inner().unwrap().into_iter().map(Option::unwrap).collect()
+}
+
+/// A program with this text. Another process writes it: a file that this one has open to be written could not be
+/// started while any other test's child, between its fork and its exec, has it open too.
+pub fn executable(path: &Path, text: &str) {
+    let mut writer = Command::new("/bin/sh");
+    writer.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut writer = writer.spawn().unwrap();
+    writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(writer.wait().unwrap().success());
+}
+
+/// A copy of a program, for the same reason by another process.
+pub fn copied(program: &Path, to: &Path) {
+    assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
+}
 
 /// A file under `fixtures/`.
 pub fn fixture(path: impl AsRef<Path>) -> PathBuf {
@@ -36,7 +92,7 @@ pub fn table<const N: usize>(path: &str, columns: [&str; N]) -> Vec<[String; N]>
 
 /// The built program of this name.
 pub fn program(name: &str) -> PathBuf {
-    assert_cmd::cargo::cargo_bin(name)
+    Path::new(env!("CARGO_BIN_EXE_mh-run")).with_file_name(name)
 }
 
 /// What a program said, and how it ended.

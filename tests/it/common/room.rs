@@ -1,13 +1,12 @@
 //! A room for a turn with a stand-in for the vendor: a script that takes the vendor's command
 //! line, speaks its stream, and fires the hooks that it was given.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::common::schema;
+use crate::common::{executable, schema};
 
 /// What both stand-ins do first: tell what they were given.
 const FIRST: &str = r#"
@@ -148,16 +147,10 @@ impl Room {
         assert!(sealed.unwrap().success());
     }
 
-    /// A program with this text. Another process writes it: a file that this one has open to be
-    /// written could not be started while any other test's child, between its fork and its exec, has
-    /// it open too.
+    /// A program with this text.
     pub fn program(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
-        let mut writer = Command::new("/bin/sh");
-        writer.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path).stdin(Stdio::piped());
-        let mut writer = writer.spawn().unwrap();
-        writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-        assert!(writer.wait().unwrap().success());
+        executable(&path, text);
         path
     }
 

@@ -7,14 +7,13 @@ use std::io::{PipeWriter, Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use metaharness::adapter::Registration;
 use serde_json::json;
 
-use crate::common::{CLAUDE, Scratch, VENDORS, bytes, call, event, fixture, program, shell};
+use crate::common::{CLAUDE, Scratch, VENDORS, bytes, call, event, fixture, program, shell, side_by_side};
 use crate::faults::host::{self, Ended, Event, Host};
 
 /// What Codex's entry gives the hook, the shorter of both.
@@ -363,30 +362,16 @@ pub fn ends(name: impl Into<String>, set: impl Fn(&mut Trial<'_>) + Send + Sync 
     Row::new(name, Want::Ends, set)
 }
 
-/// Rows that are tried at the same time: most of them wait, and nothing of theirs is shared.
-const AT_ONCE: usize = 16;
-
 /// Try every row on its vendors, print the table (`--nocapture`), and fail with all that does not hold.
 #[track_caller]
 pub fn hold(subject: &str, rows: Vec<Row>) {
     let tasks: Vec<(usize, &'static str)> =
         rows.iter().enumerate().flat_map(|(at, row)| row.vendors.iter().map(move |vendor| (at, *vendor))).collect();
-    let found = Mutex::new(Vec::new());
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some((at, vendor)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // a row that panics is one that does not hold
-                    let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rows[*at].hold(vendor)));
-                    let held =
-                        held.unwrap_or_else(|_| Err(format!("{} on {vendor}: panicked, see above", rows[*at].name)));
-                    found.lock().unwrap().push((*at, *vendor, held));
-                }
-            });
-        }
+    let found = side_by_side(&tasks, |&(at, vendor)| {
+        // a row that panics is one that does not hold
+        let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rows[at].hold(vendor)));
+        (at, vendor, held.unwrap_or_else(|_| Err(format!("{} on {vendor}: panicked, see above", rows[at].name))))
     });
-    let found = found.into_inner().unwrap();
     let mut table = format!("\n{subject:<90} {:<12} {:<12}\n", "claude", "codex");
     let mut wrong = Vec::new();
     for at in 0..rows.len() {

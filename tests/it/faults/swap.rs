@@ -4,17 +4,16 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::common::{CLAUDE, Run, Scratch, VENDORS, program, shell};
+use crate::common::{CLAUDE, Run, Scratch, VENDORS, program, shell, times};
 use crate::faults::host::{self, Ended, Event, Host};
-
-/// Hooks that are started, both vendors together.
-const RUNS: usize = 10_000;
 
 // agent-of-empires/agent-of-empires#2221: the policy was another file when it was used than when it was checked
 /// The pinned frame, one that was edited to admit more, and one that admits more and is sealed, take turns under one name.
 /// Whichever is read, what the pinned frame does not admit is never admitted.
 #[test]
 fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
+    // hooks that are started, both vendors together
+    let runs: usize = times(10_000, 1_000);
     let scratch = Scratch::new();
     let pinned = scratch.frame("pinned.json", &["--admit", "file.read"]);
     let sealed = scratch.frame("sealed.json", &["--admit", "file.read", "shell"]);
@@ -66,7 +65,7 @@ fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
         let workers: Vec<_> = (0..2)
             .map(|_| {
                 scope.spawn(|| {
-                    while let n @ 0..RUNS = next.fetch_add(1, Ordering::Relaxed) {
+                    while let Some(n) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < runs) {
                         fire(n);
                     }
                 })
@@ -79,9 +78,9 @@ fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
     let (said, admitted) = (said.into_inner().unwrap(), admitted.into_inner().unwrap());
     assert!(admitted.is_empty(), "{admitted:?}");
     // all three were met, or nothing was shown
-    assert!(said.iter().all(|times| *times > RUNS / 100), "{said:?}");
+    assert!(said.iter().all(|times| *times > runs / 100), "{said:?}");
     println!(
-        "\na frame swapped {} times under {RUNS} hooks: BLOCK {RUNS} ({} by the pinned frame, {} by its seal, {} by the pin)",
+        "\na frame swapped {} times under {runs} hooks: BLOCK {runs} ({} by the pinned frame, {} by its seal, {} by the pin)",
         swaps.into_inner(),
         said[0],
         said[1],

@@ -41,6 +41,8 @@ fn key() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(crate::common::cases(256))]
+
     #[test]
     fn the_first_duplicate_is_the_one_that_comparing_every_two_keys_finds(
         keys in prop::collection::vec(key(), 0..80), twin in any::<prop::sample::Index>(), plain in 0_usize..40,

@@ -120,7 +120,7 @@ fn pointers(value: &Value, at: String, all: &mut Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::common::cases(400))]
 
     #[test]
     fn any_frame_seals_verifies_and_comes_out_the_same(frame in any_frame()) {
@@ -277,7 +277,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     // each case starts two processes
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::common::cases(150))]
 
     #[test]
     fn any_bytes_get_an_answer(payload in vec(any::<u8>(), 0..300)) {

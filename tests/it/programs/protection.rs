@@ -312,7 +312,7 @@ fn what_lies_beside_the_hook_is_held_and_a_project_that_holds_it_is_worked_on() 
         let says = |folder: &Path, project: &Path, path: &Path| {
             let program = folder.join(format!("mh-hook-{vendor}"));
             if !program.exists() {
-                fs_err::copy(crate::common::program(&format!("mh-hook-{vendor}")), &program).unwrap();
+                crate::common::copied(&crate::common::program(&format!("mh-hook-{vendor}")), &program);
             }
             let payload = bytes(&case.writes(vendor, path));
             let line = "\"$0\" --frame \"$1\" --policy deny-only < \"$2\"";

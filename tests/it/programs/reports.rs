@@ -362,7 +362,7 @@ fn r45_nothing_panics_and_what_would_is_caught() {
         "payloads/claude/mcp__lab__do__it.json",
     ] {
         let whole = fs_err::read(fixture(recorded)).unwrap();
-        for _ in 0..4_000 {
+        for _ in 0..crate::common::times(4_000, 500) {
             let mut bytes = whole.clone();
             for _ in 0..1 + random() % 3 {
                 let at = random() % bytes.len();

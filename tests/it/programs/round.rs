@@ -1,7 +1,7 @@
 //! One path that two read: what the hook cannot read as the vendor will, a moment later, it denies, whichever tool has it,
 //! and what a vendor reads, starts or obeys by itself counts as read and as changed.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -172,8 +172,8 @@ fn replacing(case: &Case, input: &Value) -> PathBuf {
          '\",\"decision\":{}}}'\n",
         json!({ "decision": "replace", "input": input })
     );
-    let path = case.scratch.file("decider", text);
-    fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = case.scratch.path("decider");
+    crate::common::executable(&path, &text);
     path
 }
 

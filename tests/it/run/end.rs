@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::common::room::{Ended, Room, like, ready};
+use crate::common::{long, side_by_side};
 
 /// Whether a process with this word on its command line lives.
 fn alive(mark: &str) -> bool {
@@ -31,7 +32,7 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 fn a_signal_during_a_call_interrupts_the_turn_and_leaves_nothing() {
-    for (number, name) in [(1, "TERM"), (2, "INT"), (3, "HUP")] {
+    side_by_side(&[(1, "TERM"), (2, "INT"), (3, "HUP")], |&(number, name)| {
         let (room, mark) = (Room::new(), mark(number));
         let body = format!("begin; use c1 Bash '{{}}'; setsid sleep {mark} & touch \"$ROOM/ready\"; sleep {mark}");
         room.claude(&body);
@@ -41,14 +42,13 @@ fn a_signal_during_a_call_interrupts_the_turn_and_leaves_nothing() {
         let object: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!((ended.code, &object["outcome"]), (Some(1), &"interrupted".into()), "{object}");
         assert!(!alive(&mark), "a process of the turn is left");
-    }
+    });
 }
 
 #[test]
 fn whatever_signal_would_end_a_program_stops_the_turn_and_leaves_nothing() {
-    for (number, name) in
-        (20..).zip(["HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "XCPU", "VTALRM", "PROF", "IO"])
-    {
+    let names = ["HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "XCPU", "VTALRM", "PROF", "IO"];
+    side_by_side(&(20..).zip(names).collect::<Vec<_>>(), |&(number, name)| {
         let (room, mark) = (Room::new(), mark(number));
         room.claude(&format!("begin; touch \"$ROOM/ready\"; exec sleep {mark}"));
         let child = started(&room, &[]);
@@ -57,7 +57,7 @@ fn whatever_signal_would_end_a_program_stops_the_turn_and_leaves_nothing() {
             .failed(&format!("mh-run: interrupted: SIG{name} came during the model call"));
         assert!(!alive(&mark), "{name}");
         assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0, "{name}");
-    }
+    });
 }
 
 #[test]
@@ -108,7 +108,11 @@ fn a_vendor_that_will_not_stop_is_ended_and_a_second_signal_does_not_wait() {
     assert!(waits.try_wait().unwrap().is_none() && alive(&its_mark));
     assert_eq!(waits.wait_with_output().unwrap().status.code(), Some(1));
     assert!(!alive(&mark) && !alive(&its_mark));
-    std::fs::remove_file(room.path("ready")).unwrap();
+}
+
+#[test]
+fn a_vendor_that_will_not_stop_when_its_time_is_over_is_ended_and_its_last_trouble_told() {
+    let (room, mark) = (Room::new(), mark(8));
     let retry = r#"say '{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"error_status":401,"error":"authentication_failed"}'"#;
     room.claude(&format!("trap '' INT TERM; begin; {retry}; touch \"$ROOM/ready\"; while :; do sleep {mark}; done"));
     let child = started(&room, &["--timeout", "1"]);
@@ -152,6 +156,7 @@ const IN_ITS_PLACE: [&str; 5] = [
 #[test]
 fn whatever_takes_the_place_of_a_file_that_is_read_the_run_ends() {
     let audit = "F=$(grep -o '/[^\", '\\'']*audit.jsonl' \"$ROOM/arguments\" | head -1)";
+    let mut turns = Vec::new();
     for (kind, file, others) in [
         ("claude", audit, IN_ITS_PLACE.len()),
         ("codex", audit, IN_ITS_PLACE.len()),
@@ -161,24 +166,29 @@ fn whatever_takes_the_place_of_a_file_that_is_read_the_run_ends() {
     ] {
         for what in &IN_ITS_PLACE[..others] {
             // a million lines take a while
-            for format in if what.contains("yes") { &["events"][..] } else { &["json", "events"] } {
-                let room = Room::new();
-                let body = format!("begin; call c1 Bash '{{}}' CommandExecution; {file}; {what}; answer fine");
-                if kind == "claude" {
-                    room.claude(&body)
-                } else {
-                    room.codex(&body)
-                };
-                let mut command = room.governed(kind, &["--output-format", format, "--timeout", "20"]);
-                let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-                let ended = Ended::of(child.wait_with_output().unwrap());
-                let other = file.contains("rollout-x");
-                assert_eq!(ended.code, Some(if other { 0 } else { 1 }), "{kind} {what}: {ended:?}");
-                assert!(other || ended.stdout.contains("unenforced"), "{kind} {what}: {ended:?}");
-                assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0, "{kind} {what}");
+            let heavy = what.contains("yes");
+            if !heavy || long() || kind == "claude" {
+                let formats = if heavy { &["events"][..] } else { &["json", "events"] };
+                turns.extend(formats.iter().map(|format| (kind, file, *what, *format)));
             }
         }
     }
+    side_by_side(&turns, |&(kind, file, what, format)| {
+        let room = Room::new();
+        let body = format!("begin; call c1 Bash '{{}}' CommandExecution; {file}; {what}; answer fine");
+        if kind == "claude" {
+            room.claude(&body)
+        } else {
+            room.codex(&body)
+        };
+        let mut command = room.governed(kind, &["--output-format", format, "--timeout", "20"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let ended = Ended::of(child.wait_with_output().unwrap());
+        let other = file.contains("rollout-x");
+        assert_eq!(ended.code, Some(if other { 0 } else { 1 }), "{kind} {what}: {ended:?}");
+        assert!(other || ended.stdout.contains("unenforced"), "{kind} {what}: {ended:?}");
+        assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0, "{kind} {what}");
+    });
 }
 
 #[test]

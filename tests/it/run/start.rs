@@ -92,7 +92,7 @@ fn a_vendor_that_is_missing_or_too_old_is_refused() {
     room.run("claude", &[]).refused("--version names no release");
     room.run("claude", &["--program", "/nowhere/claude"]).refused("/nowhere/claude: cannot be started");
     room.claude(ANSWER);
-    std::fs::copy(room.path("bin/claude"), room.path("other")).unwrap();
+    crate::common::copied(&room.path("bin/claude"), &room.path("other"));
     assert_eq!(room.run("claude", &["--program", room.path("other").to_str().unwrap()]).stdout, "fine\n");
 }
 

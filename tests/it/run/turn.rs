@@ -347,13 +347,11 @@ fn the_audit_can_be_kept_and_only_this_run_is_looked_at() {
 #[test]
 fn a_decider_decides_in_a_turn() {
     let room = Room::new();
-    std::fs::write(
-        room.path("decide"),
+    room.program(
+        "decide",
         "#!/bin/sh\necho '{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":\"tool.decide\",\"call_id\":\"c1\",\
          \"decision\":{\"decision\":\"deny\",\"reason\":\"not today\"}}'\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(room.path("decide"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    );
     room.claude(&format!("begin; {READ}; answer fine"));
     let decider = format!("exec:{}", room.path("decide").display());
     let (code, object) = room.json("claude", &["--decider", &decider, "--needs", "tool.decide,interrupt,halt"]);

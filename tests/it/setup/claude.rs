@@ -8,7 +8,7 @@ use metaharness::frame::Operation;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::home::Home;
+use crate::common::home::{Assert as _, Home};
 
 const FILE: &str = "project/.claude/settings.json";
 
@@ -131,7 +131,7 @@ fn spelled(value: &Value, style: usize) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::common::cases(400))]
 
     #[test]
     fn any_settings_file_comes_out_as_it_went_in(value in settings(), style in 0usize..24, bom: bool) {

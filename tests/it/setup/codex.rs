@@ -136,7 +136,7 @@ fn config() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::common::cases(400))]
 
     #[test]
     fn any_configuration_comes_out_as_it_went_in(text in config()) {

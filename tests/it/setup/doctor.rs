@@ -5,7 +5,7 @@ use std::fs;
 use metaharness::frame::Operation;
 use serde_json::Value;
 
-use crate::common::home::{Home, set_mode};
+use crate::common::home::{Assert as _, Home, set_mode};
 use crate::common::schema::Seen;
 
 const CLAUDE: &str = "project/.claude/settings.json";

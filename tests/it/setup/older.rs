@@ -11,7 +11,8 @@ use metaharness::adapter::codex::{EVENTS, trust_key, trusted_hash};
 use metaharness::adapter::setup::tree;
 use metaharness::frame::Operation;
 
-use crate::common::home::{Home, set_mode};
+use crate::common::executable;
+use crate::common::home::{Assert as _, Home};
 
 /// What the files that these entries were written into are called there.
 const CONFIG: &str = "/home/ada/.codex/config.toml";
@@ -211,8 +212,7 @@ fn a_new_line_never_reaches_an_older_hook() {
             (String::new(), "it does not say its release"),
         ] {
             fs::remove_file(&hook).unwrap();
-            fs::write(&hook, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
-            set_mode(&hook, 0o755);
+            executable(&hook, &format!("#!/bin/sh\necho '{says}'\n"));
             let said = scratch.fails(setup, 2);
             assert!(said.contains(wanted) && said.ends_with("nothing was changed\n"), "{said}");
             assert_eq!(scratch.read(file), before);

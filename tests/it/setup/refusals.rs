@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::home::{Home, set_mode};
+use crate::common::home::{Assert as _, Home, set_mode};
 
 const FILE: &str = "project/.claude/settings.json";
 const WRITE: [&str; 5] = ["claude", "--project", ".", "--frame", "../frame.json"];
