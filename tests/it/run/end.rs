@@ -1,5 +1,6 @@
 //! `mh-run` at its end: signals, time, what a turn leaves behind, and a stdout that takes nothing.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -36,7 +37,14 @@ fn a_signal_during_a_call_interrupts_the_turn_and_leaves_nothing() {
         let (room, mark) = (Room::new(), mark(number));
         let body = format!("begin; use c1 Bash '{{}}'; setsid sleep {mark} & touch \"$ROOM/ready\"; sleep {mark}");
         room.claude(&body);
-        let child = started(&room, &["--output-format", "json"]);
+        let mut child = started(&room, &["--output-format", "json", "--verbose"]);
+        // that the vendor has said so is not yet that the run has heard it
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with("calls Bash") {
+            line.clear();
+            assert_ne!(told.read_line(&mut line).unwrap(), 0, "it says nothing of the call");
+        }
         signal(&child, name);
         let ended = Ended::of(child.wait_with_output().unwrap());
         let object: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
