@@ -7,7 +7,9 @@ pub mod codex;
 mod neighbour;
 mod payload;
 mod places;
+#[cfg(feature = "run")]
 pub mod run;
+#[cfg(feature = "setup")]
 pub mod setup;
 mod table;
 
@@ -21,6 +23,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 
+#[cfg(feature = "run")]
 use self::run::Run;
 use crate::decide::{Asks, Half, Need, Reading, Wanted};
 pub use crate::decide::{Event, Verdict};
@@ -128,6 +131,7 @@ pub trait Hook: Sync + fmt::Debug {
 }
 
 /// A vendor, whole.
+#[cfg(feature = "run")]
 pub trait Adapter: Run {}
 
 /// The lists of all vendors, from one line each.
@@ -137,6 +141,7 @@ macro_rules! adapters {
         pub static HOOKS: &[&dyn Hook] = &[$(&$folder::$name),+];
 
         /// All of them, whole.
+        #[cfg(feature = "run")]
         pub static ALL: &[&dyn Adapter] = &[$(&$folder::$name),+];
 
         /// What the hook of each knows of all: no list of the above, since a hook is built without what it does not need.
@@ -148,6 +153,7 @@ macro_rules! adapters {
 adapters!(claude::Claude, codex::Codex);
 
 /// The vendor of this word.
+#[cfg(feature = "run")]
 pub fn named(word: &str) -> Option<&'static dyn Adapter> {
     ALL.iter().copied().find(|vendor| vendor.facts().word == word)
 }
@@ -158,8 +164,15 @@ pub fn hook_named(word: &str) -> Option<&'static dyn Hook> {
 }
 
 /// The words of those for which this holds, for a sentence: `claude or codex`.
+#[cfg(feature = "run")]
 pub fn words(holds: impl Fn(&dyn Adapter) -> bool) -> String {
     let words: Vec<&str> = ALL.iter().filter(|vendor| holds(**vendor)).map(|vendor| vendor.facts().word).collect();
+    words.join(" or ")
+}
+
+/// The words of all of them, as a hook knows them, for a sentence.
+pub fn hook_words() -> String {
+    let words: Vec<&str> = HOOKS.iter().map(|vendor| vendor.facts().word).collect();
     words.join(" or ")
 }
 

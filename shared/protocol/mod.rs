@@ -2,6 +2,7 @@
 //! line, each with its own tag.
 
 mod command;
+#[cfg(feature = "run")]
 pub mod event;
 mod requested;
 
