@@ -46,17 +46,37 @@ trap tidy EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Sets $built, the folder of the programs, and $root, that of the frames and payloads that go with them.
+# By one of the builds below, or from a release. Sets $built, the folder of the programs, and $root, that of the
+# frames and payloads that go with them.
 provide() {
     scratch=$(mktemp -d)
-    if [ -n "$from" ]; then unpack; else build; fi
+    if [ -n "$from" ]; then unpack; else "$1"; fi
+}
+
+# What --try shows is built without what only mh-setup and mh-run need, and to be soon there.
+build_to_try() {
+    command -v cargo >/dev/null 2>&1 || fail 'there is no cargo here; install Rust first (rustup)'
+    [ -f "$here/Cargo.toml" ] || fail "there is no source beside this script; --from TARBALL tries a release"
+    place_target
+    echo 'building, which takes half a minute the first time' >&2
+    programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify'
+    # by name, since a configuration of cargo may name another one to build for
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    (cd "$here" && cargo build --profile try --no-default-features --bins --locked --quiet --target "$host" \
+        --target-dir "$target") >&2
+    built=$target/$host/try
+    root=$here
+}
+
+# Sets $target, where what is built goes: a checkout that cannot be written to is built elsewhere.
+place_target() {
+    target=$here/target
+    if ! mkdir -p "$target" 2>/dev/null || [ ! -w "$target" ]; then target=$scratch/target; fi
 }
 
 build() {
     [ -x "$here/tests/release/build" ] || fail "there is no source beside this script; --from TARBALL installs a release"
-    target=$here/target
-    # a checkout that cannot be written to is built elsewhere
-    if ! mkdir -p "$target" 2>/dev/null || [ ! -w "$target" ]; then target=$scratch/target; fi
+    place_target
     echo 'building, which takes a minute or two the first time' >&2
     built=$("$here/tests/release/build" --target-dir "$target" --bins)
     root=$here
@@ -162,7 +182,7 @@ fire() {
 
 # shellcheck disable=SC2016 # what is shown is for the reader's own shell
 try() {
-    provide
+    provide build_to_try
     all_start "$built"
     PATH=$built:$PATH
     frame=$scratch/step.json
@@ -183,7 +203,7 @@ try() {
 }
 
 install_all() {
-    provide
+    provide build
     mkdir -p "$bin" "$share"
     # all of them beside, each tried there, then renamed: a hook that runs right now is not disturbed
     stage=$(mktemp -d "$bin/.mh-new.XXXXXX")

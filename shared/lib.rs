@@ -20,8 +20,10 @@ pub mod adapter;
 
 pub mod hook;
 
+#[cfg(feature = "setup")]
 pub mod setup;
 
+#[cfg(feature = "run")]
 pub mod run;
 
 pub mod cli;

@@ -7,7 +7,9 @@ pub mod codex;
 mod neighbour;
 mod payload;
 mod places;
+#[cfg(feature = "run")]
 pub mod run;
+#[cfg(feature = "setup")]
 pub mod setup;
 mod table;
 
@@ -21,7 +23,9 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 
+#[cfg(feature = "run")]
 use self::run::Run;
+#[cfg(feature = "setup")]
 use self::setup::Setup;
 use crate::decide::{Asks, Half, Need, Reading, Wanted};
 pub use crate::decide::{Event, Verdict};
@@ -131,8 +135,13 @@ pub trait Preview: Hook {
     }
 }
 
-/// A vendor, whole.
-pub trait Adapter: Preview + Run + Setup {}
+/// A vendor, as much of it as is built.
+#[cfg(feature = "run")]
+pub trait Adapter: Preview + Setup + Run {}
+
+/// A vendor, as much of it as is built.
+#[cfg(all(feature = "setup", not(feature = "run")))]
+pub trait Adapter: Preview + Setup {}
 
 /// The lists of all vendors, from one line each.
 macro_rules! adapters {
@@ -141,6 +150,7 @@ macro_rules! adapters {
         pub static PREVIEWS: &[&dyn Preview] = &[$(&$folder::$name),+];
 
         /// All of them, whole.
+        #[cfg(feature = "setup")]
         pub static ALL: &[&dyn Adapter] = &[$(&$folder::$name),+];
 
         /// What the hook of each knows of all: no list of the above, since a hook is built without what it does not need.
@@ -152,6 +162,7 @@ macro_rules! adapters {
 adapters!(claude::Claude, codex::Codex);
 
 /// The vendor of this word.
+#[cfg(feature = "setup")]
 pub fn named(word: &str) -> Option<&'static dyn Adapter> {
     ALL.iter().copied().find(|vendor| vendor.facts().word == word)
 }
@@ -162,8 +173,15 @@ pub fn preview_named(word: &str) -> Option<&'static dyn Preview> {
 }
 
 /// The words of those for which this holds, for a sentence: `claude or codex`.
+#[cfg(feature = "setup")]
 pub fn words(holds: impl Fn(&dyn Adapter) -> bool) -> String {
     let words: Vec<&str> = ALL.iter().filter(|vendor| holds(**vendor)).map(|vendor| vendor.facts().word).collect();
+    words.join(" or ")
+}
+
+/// The words of all of them, for a sentence.
+pub fn preview_words() -> String {
+    let words: Vec<&str> = PREVIEWS.iter().map(|vendor| vendor.facts().word).collect();
     words.join(" or ")
 }
 

@@ -5,12 +5,11 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
-
-use crate::adapter::{Payload, Preview, Verdict, Wire, preview_named, words};
+use crate::adapter::{Payload, Preview, Verdict, Wire, preview_named, preview_words};
 use crate::decide::Policy;
 use crate::frame::shown;
 use crate::hook::{HookOptions, Judged, Surroundings, judge};
+use crate::json::{Layout, Writer};
 use crate::os::{End, Stop, complain};
 use crate::os::{MAX_PAYLOAD, Stdin, read_bounded};
 use crate::seal::Digest;
@@ -130,7 +129,7 @@ pub(super) fn said(terms: &Premises<'_>, vendor: &str, call: &Question) -> Resul
 
 /// The vendor of this word.
 pub(super) fn known(vendor: &str) -> Result<&'static dyn Preview, Stop> {
-    preview_named(vendor).ok_or_else(|| Stop::usage(format!("--explain takes {}, not {vendor:?}", words(|_| true))))
+    preview_named(vendor).ok_or_else(|| Stop::usage(format!("--explain takes {}, not {vendor:?}", preview_words())))
 }
 
 /// The payload that the vendor would give for a call.
@@ -138,16 +137,19 @@ fn payload(vendor: &dyn Preview, call: &Question, project: &Path) -> Result<Vec<
     let members = vendor.sample(&call.tool, &call.about, project).ok_or_else(|| {
         Stop::usage(format!("{} is about a file: say which, as in --call {} src/a.rs", call.tool, call.tool))
     })?;
-    let input: Map<String, Value> = members.into_iter().map(|(member, text)| (member.into(), text.into())).collect();
-    let payload = json!({
-        "hook_event_name": "PreToolUse",
-        "session_id": "explained",
-        "tool_use_id": "explained",
-        "cwd": project.to_string_lossy(),
-        "tool_name": call.tool,
-        "tool_input": input,
-    });
-    serde_json::to_vec(&payload).map_err(|error| Stop::failed(error.to_string()))
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    out.member("cwd", &project.to_string_lossy());
+    out.member("hook_event_name", "PreToolUse");
+    out.member("session_id", "explained");
+    out.key("tool_input");
+    out.object();
+    members.iter().for_each(|(member, text)| out.member(member, text));
+    out.end_object();
+    out.member("tool_name", &call.tool);
+    out.member("tool_use_id", "explained");
+    out.end_object();
+    Ok(out.finish().into_bytes())
 }
 
 fn answer(

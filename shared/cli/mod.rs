@@ -2,13 +2,17 @@
 
 mod explain;
 mod new;
+#[cfg(feature = "run")]
 mod run;
 mod seal;
+#[cfg(feature = "setup")]
 mod setup;
 mod verify;
 
+#[cfg(feature = "run")]
 pub use run::run as turn;
 pub use seal::seal;
+#[cfg(feature = "setup")]
 pub use setup::setup;
 pub use verify::verify;
 

@@ -5,13 +5,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde::Serialize;
-
 use super::explain::{self, Expected, Premises, Question};
 use super::{Print, about, conclude, operation, read, text};
 use crate::adapter::advice;
 use crate::decide::{Policy, admits};
 use crate::frame::Operation;
+use crate::json::{Layout, Writer};
 use crate::os::{End, Stop, complain};
 use crate::seal::{self, Digest, Refusal, VerifiedFrame};
 
@@ -208,30 +207,29 @@ fn escaped(name: &str) -> (&'static str, String) {
     ("\\", out)
 }
 
-#[derive(Serialize)]
-struct Verified<'a> {
-    file: &'a str,
-    ok: bool,
-    digest: Option<&'a str>,
-    refusal: Option<Why>,
-    warnings: &'a [String],
-}
-
-#[derive(Serialize)]
-struct Why {
-    name: &'static str,
-    why: String,
-}
-
 fn json_line(file: &str, found: &Result<VerifiedFrame, Refusal>, warnings: &[String]) -> String {
-    let line = Verified {
-        file,
-        ok: found.is_ok(),
-        digest: found.as_ref().ok().map(|frame| frame.digest().as_str()),
-        refusal: found.as_ref().err().map(|refusal| Why { name: refusal.name(), why: refusal.to_string() }),
-        warnings,
-    };
-    serde_json::to_string(&line).map(|line| line + "\n").unwrap_or_default()
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    out.member("file", file);
+    out.key("ok");
+    out.flag(found.is_ok());
+    out.nullable("digest", found.as_ref().ok().map(|frame| frame.digest().as_str()));
+    out.key("refusal");
+    match found {
+        Ok(_) => out.null(),
+        Err(refusal) => {
+            out.object();
+            out.member("name", refusal.name());
+            out.member("why", &refusal.to_string());
+            out.end_object();
+        }
+    }
+    out.key("warnings");
+    out.array();
+    warnings.iter().for_each(|warning| out.string(warning));
+    out.end_array();
+    out.end_object();
+    out.finish() + "\n"
 }
 
 /// A question about one frame, answered by what is printed or by the exit code.

@@ -3,10 +3,13 @@
 
 mod audit;
 mod command;
+#[cfg(feature = "run")]
 pub mod event;
 mod requested;
 
-pub use audit::{AuditDecision, AuditLine, Decided, GATE, Judgement, same};
+pub use audit::{AuditDecision, AuditLine};
+#[cfg(feature = "run")]
+pub use audit::{Decided, GATE, Judgement, same};
 pub use command::{Carried, Command, CommandKind, DECIDE, Malformed, OtherCommand, Word, commands};
 pub use requested::Requested;
 

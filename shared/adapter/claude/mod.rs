@@ -2,9 +2,12 @@
 //! says otherwise.
 
 mod hook;
+#[cfg(feature = "run")]
 pub mod run;
+#[cfg(feature = "setup")]
 pub mod setup;
 
+#[cfg(feature = "setup")]
 pub use setup::entry::{EVENTS, EntryForm, SHELL_END, group, managed, settings};
 
 use std::path::{Path, PathBuf};
@@ -12,8 +15,8 @@ use std::path::{Path, PathBuf};
 use super::places::folder;
 use super::without_shell;
 use super::{
-    Adapter, Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, RawNeed,
-    Sample, Verdict, Wire, is_blank,
+    Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, RawNeed, Sample,
+    Verdict, Wire, is_blank,
 };
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
@@ -27,7 +30,8 @@ pub const FAILS_CLOSED_FROM: &str = "2.1.295";
 #[derive(Debug)]
 pub struct Claude;
 
-impl Adapter for Claude {}
+#[cfg(feature = "setup")]
+impl super::Adapter for Claude {}
 
 impl Claude {
     /// What is fixed of it.

@@ -2,9 +2,12 @@
 //! otherwise.
 
 mod hook;
+#[cfg(feature = "run")]
 pub mod run;
+#[cfg(feature = "setup")]
 pub mod setup;
 
+#[cfg(feature = "setup")]
 pub use setup::entry::{
     EVENTS, FEATURES, Parts, SESSION, basic, command, config, group, managed, parts, session, trust, trust_key,
     trusted_hash,
@@ -15,8 +18,8 @@ use std::path::Path;
 use super::places::folder;
 use super::without_shell;
 use super::{
-    Adapter, Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, Sample,
-    Verdict, Wire,
+    Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, Sample, Verdict,
+    Wire,
 };
 use crate::frame::{Operation, mcp, shown};
 use crate::seal::VerifiedFrame;
@@ -38,7 +41,8 @@ pub const PROJECTS_GATED_FROM: &str = "0.169.0";
 #[derive(Debug)]
 pub struct Codex;
 
-impl Adapter for Codex {}
+#[cfg(feature = "setup")]
+impl super::Adapter for Codex {}
 
 impl Codex {
     /// What is fixed of it.

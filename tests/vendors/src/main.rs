@@ -4,6 +4,7 @@
 //! installs the vendors, and starts this.
 
 mod ask;
+mod beyond;
 mod case;
 mod claude;
 mod codex;

@@ -8,6 +8,8 @@ pub struct Options {
     pub claude: Option<String>,
     pub codex: Option<String>,
     pub only: Vec<String>,
+    /// The cases beyond the default set, too. So are those that `only` names.
+    pub all: bool,
     pub jobs: usize,
     pub keep: bool,
     /// What a passing case saw, too.
@@ -19,7 +21,7 @@ pub struct Options {
     pub limit: Duration,
 }
 
-const USAGE: &str = "usage: vendor-suite [--claude VERSION|none] [--codex VERSION|none] [--only SUBSTRING]... \
+const USAGE: &str = "usage: vendor-suite [--claude VERSION|none] [--codex VERSION|none] [--all] [--only SUBSTRING]... \
                      [--jobs N] [--keep] [--verbose] [--list] [--bin DIR] [--npm DIR] [--runs DIR] [--limit SECONDS]";
 
 impl Options {
@@ -30,6 +32,7 @@ impl Options {
             claude: Some("2.1.332".into()),
             codex: Some("0.171.0".into()),
             only: Vec::new(),
+            all: false,
             jobs: cores * 2,
             keep: false,
             verbose: false,
@@ -43,6 +46,7 @@ impl Options {
         let mut rest = arguments.iter();
         while let Some(flag) = rest.next() {
             match flag.as_str() {
+                "--all" => options.all = true,
                 "--keep" => options.keep = true,
                 "--verbose" => options.verbose = true,
                 "--list" => options.list = true,

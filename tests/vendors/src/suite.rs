@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::case::{Case, Failure};
 use crate::options::Options;
 use crate::scratch::Scratch;
-use crate::{claude, codex};
+use crate::{beyond, claude, codex};
 
 /// Beyond the case's deadline, for the case to look at the disk and say so.
 const GRACE: Duration = Duration::from_secs(10);
@@ -24,14 +24,23 @@ pub fn run(options: &Options) -> Result<bool, String> {
     if let Some(version) = &options.codex {
         cases.extend(codex::cases(&installed(&options.npm, "codex", version)?));
     }
+    if let Some(stale) = beyond::stale(&cases) {
+        return Err(format!("tests/vendors/src/beyond.rs is stale: {stale}"));
+    }
+    // who lists them, or asks for some by name, means any
+    let any = options.all || options.list || !options.only.is_empty();
     cases.retain(|case| {
         let line = format!("{}: {}", case.vendor, case.name);
-        options.only.is_empty() || options.only.iter().any(|part| line.contains(part.as_str()))
+        let wanted = options.only.is_empty() || options.only.iter().any(|part| line.contains(part.as_str()));
+        wanted && (any || beyond::by_default(case))
     });
     if options.list {
         for case in &cases {
-            say(&format!("{}: {}{}", case.vendor, case.name, note(case)))?;
+            let set = if beyond::by_default(case) { "" } else { " [--all]" };
+            say(&format!("{}: {}{}{set}", case.vendor, case.name, note(case)))?;
         }
+        let default = cases.iter().filter(|case| beyond::by_default(case)).count();
+        say(&format!("{default} by default, {} with --all", cases.len()))?;
         return Ok(true);
     }
     let bin =

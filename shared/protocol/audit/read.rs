@@ -1,0 +1,109 @@
+//! A line of the audit, read back.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The event at which a call is judged before it runs, by the name that vendors give it.
+pub const GATE: &str = "PreToolUse";
+
+/// Why a call of a tool that is not offered is refused.
+const WITHHELD: &str = "is not offered in this step: what the frame admits is";
+
+/// One decision of a hook.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Judgement {
+    /// When it was made, by RFC 3339.
+    pub at: Option<String>,
+    /// The event's name.
+    pub event: Option<String>,
+    /// The vendor's session.
+    pub session_id: Option<String>,
+    /// The sub-agent, on its calls.
+    pub agent_id: Option<String>,
+    /// The vendor's id of the call.
+    pub call_id: Option<String>,
+    /// The tool.
+    pub tool: Option<String>,
+    /// The operations that the call needs, in words.
+    pub operations: Vec<String>,
+    /// The tool's input, where it is recorded.
+    pub input: Option<Box<RawValue>>,
+    /// The decision as it went out.
+    pub decision: Decided,
+    /// Who decided.
+    pub decided_by: String,
+    /// Where the decision took hold.
+    pub seam: String,
+    /// The hook's own time, in microseconds.
+    pub micros: u64,
+}
+
+/// A decision, as a hook recorded it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Decided {
+    /// `allow`, `abstain`, `deny` or `replace`.
+    pub decision: String,
+    /// Why, where it is a denial.
+    pub reason: Option<String>,
+    /// The input that took the place of the tool's own, where it is recorded.
+    pub input: Option<Box<RawValue>>,
+}
+
+impl Judgement {
+    /// A denial that stands in no audit, since no hook came to it.
+    pub fn denial(call_id: &str, reason: &str, by: &str, seam: &str) -> Judgement {
+        Judgement {
+            call_id: Some(call_id.into()),
+            decision: Decided { decision: "deny".into(), reason: Some(reason.into()), input: None },
+            decided_by: by.into(),
+            seam: seam.into(),
+            ..Judgement::default()
+        }
+    }
+
+    /// That of a call of a tool which is not offered under the frame.
+    pub fn withheld(call_id: &str) -> Judgement {
+        Judgement::denial(call_id, WITHHELD, "frame", "registration")
+    }
+
+    /// Read a line of an audit.
+    pub fn read(line: &[u8]) -> Option<Judgement> {
+        serde_json::from_slice(line).ok()
+    }
+
+    /// Whether it settled whether a call runs: no other event of the vendor's comes before every call.
+    pub fn gates(&self) -> bool {
+        self.event.as_deref().is_none_or(|event| event == GATE)
+    }
+
+    /// Whether it lets a call run in the run's own name, not the vendor's.
+    pub fn grants(&self) -> bool {
+        matches!(self.decision.decision.as_str(), "allow" | "replace")
+    }
+
+    /// Whether it is a denial.
+    pub fn denies(&self) -> bool {
+        self.decision.decision == "deny"
+    }
+
+    /// Why, where it is a denial.
+    pub fn reason(&self) -> Option<&str> {
+        self.decision.reason.as_deref()
+    }
+
+    /// Whether it belongs to this session: an audit file may be shared, and its lines are anybody's.
+    pub fn of(&self, session: Option<&str>) -> bool {
+        match (session, &self.session_id) {
+            (Some(session), Some(own)) => session == own,
+            _ => true,
+        }
+    }
+}
+
+/// Whether two inputs are the same value, however each is written.
+pub fn same(one: &RawValue, other: &RawValue) -> bool {
+    let value = |input: &RawValue| serde_json::from_str::<serde_json::Value>(input.get()).ok();
+    value(one) == value(other)
+}

@@ -1,0 +1,285 @@
+//! An embedder: it starts a run, says lines and hears them.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::room::{Room, like};
+use crate::common::schema;
+
+/// Long enough on any machine.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A run, with its lines.
+pub struct Asking {
+    pub child: Child,
+    pub stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    pub seen: Vec<Value>,
+}
+
+/// What a run came to.
+pub struct Over {
+    pub code: Option<i32>,
+    pub lines: Vec<Value>,
+    pub stderr: String,
+}
+
+impl Asking {
+    /// Start it under `--decisions ask`.
+    pub fn start(room: &Room, kind: &str, more: &[&str]) -> Asking {
+        Asking::of(&mut room.governed(kind, &[&["--decisions", "ask"], more].concat()))
+    }
+
+    /// Start this.
+    pub fn of(command: &mut Command) -> Asking {
+        let (mut run, stdout) = Asking::unread(command);
+        run.read(stdout);
+        run
+    }
+
+    /// Start this, its lines not read yet.
+    pub fn unread(command: &mut Command) -> (Asking, ChildStdout) {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        (Asking { stdin: child.stdin.take(), child, lines: channel().1, seen: Vec::new() }, stdout)
+    }
+
+    /// Read its lines from now on.
+    pub fn read(&mut self, stdout: ChildStdout) {
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(stdout);
+        std::thread::spawn(move || stdout.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
+        self.lines = lines;
+    }
+
+    /// Say a line, or as much of it as is taken.
+    pub fn say(&mut self, line: impl AsRef<[u8]>) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(line.as_ref()).unwrap();
+        stdin.write_all(b"\n").unwrap();
+    }
+
+    pub fn command(&mut self, id: &str, rest: Value) {
+        self.say(command(id, rest));
+    }
+
+    pub fn decide(&mut self, id: &str, call: &str, decision: Value) {
+        self.say(decision_line(id, call, decision));
+    }
+
+    /// The next line of this event.
+    #[track_caller]
+    pub fn next(&mut self, event: &str) -> Value {
+        self.until(event, |_| true)
+    }
+
+    /// The next line of this event that is as wanted.
+    #[track_caller]
+    pub fn until(&mut self, event: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.map_err(|_| format!("no {event} in {}", short(&self.seen))).unwrap();
+            schema::line(&line);
+            let line: Value = serde_json::from_str(&line).unwrap();
+            self.seen.push(line.clone());
+            if line["event"] == event && wanted(&line) {
+                return line;
+            }
+        }
+    }
+
+    /// The answer to this command, which is the next one that is answered.
+    #[track_caller]
+    pub fn answered(&mut self, id: &str) -> Value {
+        let line = self.next("command.result");
+        assert_eq!(line["id"], id, "{}", short(&self.seen));
+        line["outcome"].clone()
+    }
+
+    /// This command is done.
+    #[track_caller]
+    pub fn done(&mut self, id: &str) {
+        assert_eq!(self.answered(id), json!({"result": "ok", "applies_at": null}));
+    }
+
+    /// This command is refused by this code, for a reason with these words.
+    #[track_caller]
+    pub fn refused(&mut self, id: &str, code: &str, words: &str) {
+        let outcome = self.answered(id);
+        assert_eq!((&outcome["result"], &outcome["refused"]["code"]), (&json!("refused"), &json!(code)), "{outcome}");
+        assert!(outcome["refused"]["reason"].as_str().unwrap().contains(words), "{words}: {outcome}");
+    }
+
+    /// To its end, with what every run owes.
+    #[track_caller]
+    pub fn end(mut self) -> Over {
+        let closed = self.next("stream.closed");
+        assert!(self.lines.recv_timeout(PATIENCE).is_err(), "a line after the last");
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let code = wait(&mut self.child);
+        for (line, seq) in self.seen.iter().zip(1..) {
+            assert_eq!((&line["seq"], &line["format"]), (&json!(seq), &json!("metaharness.event/1")));
+            assert_eq!(line["run"], closed["run_id"]);
+        }
+        assert_eq!(closed["events"], self.seen.len() - 1);
+        let (mut requested, mut decided) = (Vec::new(), Vec::new());
+        for line in &self.seen {
+            let call = || line["call_id"].clone();
+            match line["event"].as_str().unwrap() {
+                "tool.requested" => {
+                    assert!(!requested.contains(&call()), "asked for twice: {line}");
+                    requested.push(call());
+                }
+                "tool.decided" => {
+                    assert!(requested.contains(&call()) && !decided.contains(&call()), "out of order: {line}");
+                    decided.push(call());
+                }
+                "tool.result" => assert!(requested.contains(&call()), "out of order: {line}"),
+                _ => {}
+            }
+        }
+        Over { code, lines: std::mem::take(&mut self.seen), stderr }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Over {
+    /// The names of the events, in order.
+    pub fn names(&self) -> Vec<&str> {
+        self.lines.iter().map(|line| line["event"].as_str().unwrap()).collect()
+    }
+
+    /// The one line of this event, about this call where one is named.
+    #[track_caller]
+    pub fn only(&self, event: &str, call: Option<&str>) -> &Value {
+        let about = |line: &&Value| line["event"] == event && call.is_none_or(|call| line["call_id"] == call);
+        let found: Vec<&Value> = self.lines.iter().filter(about).collect();
+        assert_eq!(found.len(), 1, "{event} {call:?} in {}", short(&self.lines));
+        found[0]
+    }
+
+    /// The warnings of this code.
+    pub fn warnings(&self, code: &str) -> Vec<&str> {
+        let of = |line: &&Value| line["event"] == "warning" && line["code"] == code;
+        self.lines.iter().filter(of).map(|line| line["message"].as_str().unwrap()).collect()
+    }
+
+    /// The decision about a call, who made it, and its reason.
+    #[track_caller]
+    pub fn decided(&self, call: &str) -> (&str, &str, &str) {
+        let line = self.only("tool.decided", Some(call));
+        let word = |at| line.pointer(at).and_then(Value::as_str).unwrap_or_default();
+        (word("/decision/decision"), word("/decided_by"), word("/decision/reason"))
+    }
+
+    /// Why the stream was closed.
+    pub fn reason(&self) -> &str {
+        self.only("stream.closed", None)["reason"].as_str().unwrap()
+    }
+}
+
+/// Lines as far as a person can read them.
+pub fn short(lines: &[Value]) -> String {
+    lines.iter().map(|line| line.to_string().chars().take(300).collect::<String>() + "\n").collect()
+}
+
+/// A command line.
+pub fn command(id: &str, rest: Value) -> String {
+    let mut line = json!({"format": "metaharness.command/1", "id": id});
+    line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    line.to_string()
+}
+
+/// A `tool.decide` line.
+pub fn decision_line(id: &str, call: &str, decision: Value) -> String {
+    command(id, json!({"command": "tool.decide", "call_id": call, "decision": decision}))
+}
+
+pub fn allow() -> Value {
+    json!({"decision": "allow"})
+}
+
+pub fn deny(reason: &str) -> Value {
+    json!({"decision": "deny", "reason": reason})
+}
+
+pub fn replace(input: Value) -> Value {
+    json!({"decision": "replace", "input": input})
+}
+
+/// The exit code, which has to come.
+#[track_caller]
+pub fn wait(child: &mut Child) -> Option<i32> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(start.elapsed() < PATIENCE, "it does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Wait until the stand-in has made this file.
+#[track_caller]
+pub fn made(room: &Room, name: &str) {
+    let start = Instant::now();
+    while !room.path(name).exists() {
+        assert!(start.elapsed() < PATIENCE, "{name} is not made");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn signal(pid: u32, name: &str) {
+    assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
+}
+
+/// Whether a process with this word on its command line lives.
+pub fn alive(mark: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == mark.as_bytes())
+    })
+}
+
+/// Wait until no process with this word lives. Who is told twice waits for nobody, and what is killed takes its time.
+pub fn gone(mark: &str) {
+    let start = Instant::now();
+    while alive(mark) {
+        assert!(start.elapsed() < PATIENCE, "{mark} is left");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A number of seconds to sleep that no other test has.
+pub fn mark(number: u32) -> String {
+    format!("{}.{}", 700_000 + number, std::process::id())
+}
+
+/// Both stand-ins, the same turn.
+pub fn both(room: &Room, kind: &str, body: &str) {
+    match kind {
+        "claude" => room.claude(body),
+        _ => room.codex(body),
+    };
+}
+
+/// The same command, started by a shell as `"$@"` of this script.
+pub fn through_shell(command: &Command, script: &str) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    like(command, &mut shell);
+    shell.current_dir(command.get_current_dir().unwrap());
+    shell
+}

@@ -1,0 +1,305 @@
+//! The process: its limits, its signals, and the system round it.
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use serde_json::json;
+
+use crate::common::{CLAUDE, CODEX, Run, bytes, call, program};
+use crate::faults::outputs::late_reader;
+use crate::faults::row::{Row, Sink, Source, Trial, blocks, borne, can, ends, hold};
+
+fn pid(of: u32) -> Pid {
+    Pid::from_raw(of.try_into().unwrap()).unwrap()
+}
+
+/// The payload a moment later than the process, which by then runs and waits for it.
+fn later(payload_after: Duration) -> Source {
+    Source::pipe(move |mut pipe, payload| {
+        std::thread::sleep(payload_after);
+        pipe.write_all(&payload)?;
+        Ok(Box::new(()))
+    })
+}
+
+const A_MOMENT: Duration = Duration::from_millis(300);
+
+/// Wait until the hook itself runs, which is seen by the signals that it holds back; what comes before it is the loader's.
+fn running(of: u32) {
+    for _ in 0..4_000 {
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{of}/status")) else { return };
+        let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+        if line("Name:").starts_with("mh-hook-") && line("SigBlk:").bytes().any(|digit| digit != b'0') {
+            return;
+        }
+        std::thread::sleep(A_MOMENT / 60);
+    }
+}
+
+/// A limit that falls on the process when it runs, and the payload after it.
+fn limited(trial: &mut Trial<'_>, resource: Resource, most: u64) {
+    let (fallen, falls) = std::sync::mpsc::channel();
+    trial.stdin = Source::pipe(move |mut pipe, payload| {
+        let _ = falls.recv();
+        pipe.write_all(&payload)?;
+        Ok(Box::new(()))
+    });
+    trial.meanwhile = Some(Box::new(move |of| {
+        running(of);
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        prlimit(Some(pid(of)), resource, limit).unwrap();
+        fallen.send(()).unwrap();
+    }));
+}
+
+#[test]
+fn limits() {
+    let descriptors = |most: u64| {
+        let says = "is refused: unreadable: too many open files";
+        blocks(format!("{most} descriptors"), says, move |trial| limited(trial, Resource::Nofile, most))
+    };
+    hold(
+        "limits of the process",
+        vec![
+            descriptors(0),
+            descriptors(1),
+            descriptors(2),
+            descriptors(3),
+            borne("4 descriptors", |trial| limited(trial, Resource::Nofile, 4)),
+            borne("no process to start", |trial| limited(trial, Resource::Nproc, 0)),
+            borne("no file to lock, no memory to lock", |trial| limited(trial, Resource::Memlock, 0)),
+            borne("a stack of 128 KiB", |trial| trial.line("ulimit -s 128; exec \"$@\"")),
+            borne("no core to leave", |trial| limited(trial, Resource::Core, 0)),
+            borne("the lowest priority", |trial| trial.line("exec nice -n 19 \"$@\"")),
+            blocks("no byte of a file to write, and an audit", "the audit line could not be written to", |trial| {
+                let audit = trial.scratch.path("audit.jsonl");
+                trial.args(["--audit".into(), audit.into_os_string()]);
+                limited(trial, Resource::Fsize, 0);
+            }),
+            borne("no byte of a file to write, and no audit", |trial| limited(trial, Resource::Fsize, 0)),
+        ],
+    );
+}
+
+/// What sends a signal while the hook does this.
+fn signalled(name: String, signal: Signal, set: impl Fn(&mut Trial<'_>) + Send + Sync + 'static) -> Row {
+    borne(name, move |trial| {
+        set(trial);
+        trial.meanwhile = Some(Box::new(move |of| {
+            running(of);
+            std::thread::sleep(A_MOMENT / 6);
+            for _ in 0..3 {
+                // gone already is what it may be
+                let _ = kill_process(pid(of), signal);
+            }
+        }));
+    })
+}
+
+fn catchable() -> Vec<(&'static str, Signal)> {
+    vec![
+        ("SIGHUP", Signal::HUP),
+        ("SIGINT", Signal::INT),
+        ("SIGQUIT", Signal::QUIT),
+        ("SIGABRT", Signal::ABORT),
+        ("SIGALRM", Signal::ALARM),
+        ("SIGTERM", Signal::TERM),
+        ("SIGPIPE", Signal::PIPE),
+        ("SIGUSR1", Signal::USR1),
+        ("SIGUSR2", Signal::USR2),
+        ("SIGCHLD", Signal::CHILD),
+        ("SIGTSTP", Signal::TSTP),
+        ("SIGTTIN", Signal::TTIN),
+        ("SIGTTOU", Signal::TTOU),
+        ("SIGXCPU", Signal::XCPU),
+        ("SIGXFSZ", Signal::XFSZ),
+        ("SIGVTALRM", Signal::VTALARM),
+        ("SIGPROF", Signal::PROF),
+        ("SIGSYS", Signal::SYS),
+        ("SIGTRAP", Signal::TRAP),
+        ("SIGIO", Signal::IO),
+        ("SIGWINCH", Signal::WINCH),
+        // sent, and not the program's own
+        ("SIGSEGV", Signal::SEGV),
+        ("SIGBUS", Signal::BUS),
+        ("SIGILL", Signal::ILL),
+        ("SIGFPE", Signal::FPE),
+    ]
+}
+
+/// The read is held up by a slow writer, the write by full pipes whose reader comes late.
+#[test]
+fn signals_during_the_read_and_the_write() {
+    let mut rows = Vec::new();
+    for (name, signal) in catchable() {
+        rows.push(signalled(format!("{name} during the read"), signal, |trial| trial.stdin = later(A_MOMENT)));
+        rows.push(signalled(format!("{name} during the write"), signal, |trial| {
+            (trial.stdout, trial.stderr) = (late_reader(true), late_reader(true));
+        }));
+    }
+    rows.push(borne("SIGSTOP, and SIGCONT later", |trial| {
+        trial.stdin = later(A_MOMENT);
+        trial.meanwhile = Some(Box::new(|of| {
+            running(of);
+            let _ = kill_process(pid(of), Signal::STOP);
+            std::thread::sleep(A_MOMENT * 2);
+            let _ = kill_process(pid(of), Signal::CONT);
+        }));
+    }));
+    hold("signals", rows);
+}
+
+const ALLOW: &str = r#"{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"call-1","decision":{"decision":"allow"}}"#;
+
+/// A decider that is this script.
+fn decider(trial: &mut Trial<'_>, script: &str) {
+    let path = trial.scratch.path("decider");
+    // by another process: what is open for writing, in a child of another test as well, cannot be started
+    let mut write = std::process::Command::new("/bin/sh");
+    write.args(["-c", "printf %s \"$1\" > \"$2\" && chmod 700 \"$2\"", "sh", script]).arg(&path);
+    assert!(write.status().unwrap().success());
+    trial.args(["--decider".into(), format!("exec:{}", path.display())]);
+}
+
+/// One that allows what it is asked about, after this.
+pub fn allows(trial: &mut Trial<'_>, before: &str) {
+    decider(trial, &format!("#!/bin/sh\nread -r line\n{before}\necho '{ALLOW}'\n"));
+}
+
+#[test]
+fn signals_and_a_decider() {
+    let mut rows = vec![borne("a decider has no signal held back", |trial| {
+        // not by a shell, which begins with a mask of its own
+        let look =
+            r#"BEGIN { while ((getline line < "/proc/self/status") > 0) if (line ~ /^SigBlk:[ \t]*0+$/) print allow }"#;
+        decider(trial, &format!("#!/usr/bin/awk -f\n{}", look.replace("allow", &format!("{ALLOW:?}"))));
+    })];
+    let own = ["SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"];
+    for (name, signal) in catchable().into_iter().filter(|(name, _)| !own.contains(name)) {
+        rows.push(signalled(format!("{name} before a decider is started"), signal, |trial| {
+            trial.stdin = later(A_MOMENT);
+            allows(trial, "true");
+        }));
+        rows.push(signalled(format!("{name} while a decider thinks"), signal, |trial| allows(trial, "sleep 0.5")));
+    }
+    hold("signals and a decider", rows);
+}
+
+/// What no program can answer is the entry's to block.
+#[test]
+fn what_ends_the_program() {
+    let killed = |name: &str, signal: &'static str| {
+        let line = format!("(sleep 0.4; kill -{signal} $$) >/dev/null 2>&1 </dev/null & exec \"$@\"");
+        ends(name, move |trial| {
+            trial.line(line.clone());
+            // no payload comes before it
+            trial.stdin = Source::pipe(|pipe, _| Ok(Box::new(pipe)));
+        })
+    };
+    let unstarted = |name: &str, line: &'static str| {
+        ends(name, move |trial| {
+            trial.line(line);
+            trial.stdin.write = Box::new(|_| Ok(Box::new(())));
+        })
+    };
+    hold(
+        "what ends the program",
+        vec![
+            killed("SIGKILL", "KILL"),
+            unstarted("RLIMIT_AS: no memory to start in", "ulimit -v 300; exec \"$@\""),
+            unstarted("a stack too small to start on", "ulimit -s 4; exec \"$@\""),
+            unstarted("the program is missing", "exec \"$1.missing\""),
+            unstarted("the program is not executable", "exec /etc/passwd"),
+            unstarted("the program is a folder", "exec /"),
+            // of the payload, two hundred times what is left
+            ends("RLIMIT_AS: no memory to go on with", |trial| {
+                trial.line("ulimit -v 60000; exec \"$@\"");
+                trial.payload.resize(60_000_000, b' ');
+                let write = std::mem::replace(&mut trial.stdin.write, Box::new(|_| Ok(Box::new(()))));
+                trial.stdin.write = Box::new(move |payload| Ok(write(payload).unwrap_or_else(|_| Box::new(()))));
+            }),
+        ],
+    );
+}
+
+/// Starts the hook in a mount namespace of its own, after this.
+fn mounted(before: &str) -> String {
+    format!("exec unshare -rm /bin/sh -c '{before} && exec \"$@\"' sh \"$@\"")
+}
+
+const MOUNTS: [&str; 6] = ["unshare", "-rm", "mount", "-t", "tmpfs", "none"];
+
+#[test]
+fn a_system_that_lacks_what_it_should_have() {
+    if !can("a system without /proc and /dev", &[&MOUNTS[..], &["/mnt"]].concat()) {
+        return;
+    }
+    let without = |folder: &str| mounted(&format!("mount -t tmpfs none {folder}"));
+    let (proc, dev) = (without("/proc"), without("/dev"));
+    let own_program = |name: &str, line: String| {
+        blocks(name, "which is the program that guards this step", move |trial: &mut Trial<'_>| {
+            trial.line(line.clone());
+            let file = program(&format!("mh-hook-{}", trial.vendor)).canonicalize().unwrap().display().to_string();
+            trial.payload = bytes(&match trial.vendor {
+                CLAUDE => call(CLAUDE, "Write", json!({ "file_path": file })),
+                _ => call(
+                    CODEX,
+                    "apply_patch",
+                    json!({ "command": format!("*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch") }),
+                ),
+            });
+        })
+    };
+    let null = |trial: &mut Trial<'_>| {
+        let null = std::fs::File::options().write(true).open("/dev/null").unwrap();
+        trial.stderr = Sink::lost(null);
+    };
+    let (line, other) = (dev.clone(), proc.clone());
+    hold(
+        "the system",
+        vec![
+            borne("no /proc", move |trial| trial.line(other.clone())),
+            own_program("no /proc, and a write over the hook's own program", proc),
+            borne("no /dev", move |trial| trial.line(line.clone())),
+            borne("no /dev, and /dev/null for stderr", move |trial| {
+                trial.line(dev.clone());
+                null(trial);
+            }),
+        ],
+    );
+}
+
+/// Whoever tries a hook at a terminal, and gives it nothing, can end it as everything else.
+#[test]
+fn somebody_at_a_terminal_can_end_a_hook() {
+    for vendor in [CLAUDE, CODEX] {
+        let program = Run::hook(vendor).command.get_program().to_owned();
+        let line =
+            format!("trap : INT; echo ready; '{}' --deadline 600; echo \"ended with $?\"", program.to_str().unwrap());
+        // who ignores the keys when this begins, as what a script starts behind its back does, would pass that on
+        let mut child = std::process::Command::new("env")
+            .args(["--default-signal=INT", "script", "-qec", &line, "/dev/null"])
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut told = String::new();
+        // from here on the shell outlives the keys
+        stdout.read_line(&mut told).unwrap();
+        // the hook waits a second before it takes itself for one at a terminal
+        let keys = std::thread::spawn(move || {
+            while stdin.write_all(b"\x03").is_ok() {
+                std::thread::sleep(Duration::from_millis(300));
+            }
+        });
+        stdout.read_to_string(&mut told).unwrap();
+        child.wait().unwrap();
+        keys.join().unwrap();
+        assert!(told.contains("ended with 130"), "{vendor}: {told:?}");
+    }
+}

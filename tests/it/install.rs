@@ -1,0 +1,312 @@
+//! What install.sh leaves behind, what it refuses, and what a release is.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PROGRAMS: [&str; 6] =
+    ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
+
+/// A program of the checkout, with a prefix and a home of its own; the toolchain stays the caller's.
+fn start(scratch: &Path, program: impl AsRef<Path>) -> Command {
+    let home = std::env::var_os("HOME").unwrap();
+    let own = |variable: &str, folder: &str| std::env::var_os(variable).unwrap_or(Path::new(&home).join(folder).into());
+    fs::create_dir_all(scratch.join("home")).unwrap();
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join(program));
+    command
+        .env("CARGO_HOME", own("CARGO_HOME", ".cargo"))
+        .env("RUSTUP_HOME", own("RUSTUP_HOME", ".rustup"))
+        .env("HOME", scratch.join("home"))
+        .env("PREFIX", scratch.join("prefix"))
+        // must not undo the static build
+        .env("RUSTFLAGS", "-Cdebuginfo=0")
+        .env_remove("CODEX_HOME")
+        .env_remove("CLAUDE_CONFIG_DIR");
+    command
+}
+
+fn done(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Run install.sh to a good end.
+fn install(scratch: &Path, arguments: &[&str]) -> Output {
+    done(start(scratch, "install.sh").args(arguments))
+}
+
+/// That this ends with 1, and says this.
+fn refused(command: &mut Command, says: &str) {
+    let output = command.output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains(says), "{command:?}: {error}");
+    assert_eq!(output.status.code(), Some(1), "{command:?}: {error}");
+}
+
+/// Programs that stand for an earlier installation, each of which says "old".
+fn install_old(scratch: &Path) {
+    let bin = scratch.join("prefix/bin");
+    fs::create_dir_all(&bin).unwrap();
+    for program in PROGRAMS {
+        fs::write(bin.join(program), "old").unwrap();
+    }
+}
+
+/// Whether the old programs are all that is there.
+fn is_old(scratch: &Path) -> bool {
+    let bin = scratch.join("prefix/bin");
+    let old = PROGRAMS.iter().all(|program| fs::read(bin.join(program)).unwrap() == b"old");
+    old && fs::read_dir(bin).unwrap().count() == PROGRAMS.len()
+}
+
+/// Whether an ELF file asks for an interpreter: a program header of type 3 (ELF-64, PT_INTERP).
+fn has_interpreter(program: &[u8]) -> bool {
+    let number = |at: usize, size: usize| {
+        program[at..at + size].iter().rev().fold(0usize, |number, byte| number << 8 | usize::from(*byte))
+    };
+    assert_eq!(&program[..5], b"\x7fELF\x02");
+    let (table, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+    (0..count).any(|header| number(table + header * size, 4) == 3)
+}
+
+#[test]
+#[ignore = "builds the release programs, which takes minutes; .ci/run runs it"]
+fn what_is_installed_is_static_works_twice_and_goes_away() {
+    let scratch = tempfile::tempdir().unwrap();
+    let bin = scratch.path().join("prefix/bin");
+    let first = install(scratch.path(), &[]);
+    let second = install(scratch.path(), &[]);
+    // Codex trusts an entry by its bytes
+    assert_eq!(first.stdout, second.stdout);
+    for program in PROGRAMS {
+        let bytes = fs::read(bin.join(program)).unwrap();
+        assert_eq!(has_interpreter(&bytes), !cfg!(target_os = "linux"), "{program}");
+        let said = Command::new(bin.join(program)).arg("--version").output().unwrap();
+        assert_eq!(String::from_utf8(said.stdout).unwrap(), format!("{program} {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    let printed = String::from_utf8(first.stdout).unwrap();
+    for piece in
+        ["\"onFailure\": \"block\"", "\"timeout\": 30", "timeout = 30", "additionalContextLimit", "trusted_hash"]
+    {
+        assert!(printed.contains(piece), "{piece} in {printed}");
+    }
+    // and the frame that the entries name is there, sealed
+    let frame = scratch.path().join("prefix/share/metaharness/frames/read-only.json");
+    assert!(Command::new(bin.join("mh-frame-verify")).arg("--status").arg(frame).status().unwrap().success());
+
+    let settings = scratch.path().join("home/.claude/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, format!("{{\"hooks\": \"{}\"}}", bin.join("mh-hook-claude").display())).unwrap();
+    let gone = install(scratch.path(), &["--uninstall"]);
+    assert!(PROGRAMS.iter().all(|program| !bin.join(program).exists()));
+    assert!(String::from_utf8(gone.stdout).unwrap().contains("still runs the hook"));
+    assert!(settings.exists());
+}
+
+/// The release of this checkout, with SHA256SUMS beside it, and a name for it in the folder `release`.
+fn release(scratch: &Path) -> PathBuf {
+    let folder = scratch.join("release");
+    done(start(scratch, "tests/release/run").arg("--out").arg(&folder));
+    let tarball = |entry: fs::DirEntry| entry.path().extension().is_some_and(|end| end == "gz").then(|| entry.path());
+    fs::read_dir(&folder).unwrap().find_map(|entry| tarball(entry.unwrap())).unwrap()
+}
+
+#[test]
+#[ignore = "builds the release programs, which takes minutes; .ci/run runs it"]
+fn a_release_is_what_a_checkout_installs() {
+    let scratch = tempfile::tempdir().unwrap();
+    // what lay in the checkout would be a change that the next release tells of
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    refused(start(scratch.path(), "tests/release/run").args(["--out", tests]), "is in the checkout");
+    let release = release(scratch.path());
+    let checkout = tempfile::tempdir().unwrap();
+    let from_checkout = install(checkout.path(), &[]);
+    let from_release = install(scratch.path(), &["--from", release.to_str().unwrap()]);
+    let bytes = |home: &Path, program: &str| fs::read(home.join("prefix/bin").join(program)).unwrap();
+    for program in PROGRAMS {
+        assert!(bytes(checkout.path(), program) == bytes(scratch.path(), program), "{program}");
+    }
+    let said =
+        |output: Output, home: &Path| String::from_utf8(output.stdout).unwrap().replace(home.to_str().unwrap(), "HOME");
+    let hashless = |text: String| text.lines().filter(|line| !line.contains("trusted_hash")).collect::<String>();
+    // the trust of Codex is for the place of the file too
+    assert_eq!(hashless(said(from_checkout, checkout.path())), hashless(said(from_release, scratch.path())));
+
+    // a pin needs no list, and may be written large
+    let list = fs::read_to_string(release.with_file_name("SHA256SUMS")).unwrap();
+    fs::remove_file(release.with_file_name("SHA256SUMS")).unwrap();
+    let pin = list.split(' ').next().unwrap().to_uppercase();
+    install_old(scratch.path());
+    install(scratch.path(), &["--from", release.to_str().unwrap(), "--sha256", &pin]);
+    assert!(!is_old(scratch.path()));
+    let tried = install(scratch.path(), &["--from", release.to_str().unwrap(), "--sha256", &pin, "--try"]);
+    let tried = String::from_utf8(tried.stdout).unwrap();
+    assert_eq!((tried.matches("[exit 0]").count(), tried.matches("[exit 2]").count()), (4, 2), "{tried}");
+    // and what is in it can be unpacked by hand, but has no source to build
+    let unpack = format!("cd '{0}' && tar -xzf *.gz && cp */install.sh .", scratch.path().join("release").display());
+    done(Command::new("sh").args(["-c", &unpack]));
+    refused(
+        &mut start(scratch.path(), scratch.path().join("release/install.sh")),
+        "no source beside this script; --from",
+    );
+}
+
+/// What is done to a release in a folder of its own, and what is then said. `$T` is the tarball, `$D` its one folder.
+const DAMAGES: [(&str, &str); 18] = [
+    ("rm SHA256SUMS", "there is no "),
+    ("sed -i s/metaharness/other/ SHA256SUMS", "has no line for metaharness-hooks-"),
+    ("printf x >>$T", "has the sum "),
+    ("head -c 100000 $T >t && mv t $T", "has the sum "),
+    ("head -c 100000 $T >t && mv t $T && sum", "it is cut short, or no release"),
+    ("head -c 100000 /dev/zero >$T && sum", "it is cut short, or no release"),
+    ("rm $D/bin/mh-run && inside && pack && sum", "has no mh-run"),
+    ("printf x >>$D/bin/mh-run && pack && sum", "bin/mh-run in "),
+    ("sed -i 's/deny/allow/' $D/README.md && pack && sum", "README.md in "),
+    ("echo >$D/more && pack && sum", "does not name just what is in it"),
+    ("rm $D/README.md && pack && sum", "does not name just what is in it"),
+    ("rm $D/SHA256SUMS && pack && sum", "there is no SHA256SUMS in it"),
+    // the same program for ARM
+    (
+        r"printf '\267' | dd of=$D/bin/mh-run bs=1 seek=18 conv=notrunc status=none && inside && pack && sum",
+        "mh-run in ",
+    ),
+    // a program, of this machine, and not ours
+    ("cp /bin/sh $D/bin/mh-run && inside && pack && sum", "mh-run does not start in "),
+    ("ln -s /etc/hosts $D/bin/more && inside && pack && sum", "there is a link in it, or worse"),
+    ("ln $D/BUILD $D/more && inside && pack && sum", "there is a link in it, or worse"),
+    ("echo 1 >$D/more && inside && pack -P --transform \"s,$D/more,$PWD/evil,\" && sum", "a file in it is named /"),
+    ("echo 1 >$D/more && inside && pack -P --transform \"s,/more,/../../evil,\" && sum", "a file in it is named meta"),
+];
+
+#[test]
+#[ignore = "builds the release programs, which takes minutes; .ci/run runs it"]
+fn a_release_that_is_not_whole_changes_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let release = release(scratch.path());
+    install_old(scratch.path());
+    for (number, (damage, says)) in DAMAGES.into_iter().enumerate() {
+        let folder = scratch.path().join(number.to_string());
+        let script = format!(
+            "set -e; mkdir '{folder}'; cd '{folder}'; cp ../release/* .; tar -xzf *.gz; T=$(ls *.gz); D=${{T%.tar.gz}}
+            inside() {{ (cd $D && find . -type f ! -path ./SHA256SUMS | sed 's,^\\./,,' | xargs sha256sum >../s && mv ../s SHA256SUMS); }}
+            pack() {{ tar \"$@\" -czf $T $D; }}
+            sum() {{ sha256sum $T >SHA256SUMS; }}
+            {damage}",
+            folder = folder.display()
+        );
+        done(Command::new("sh").args(["-c", &script]));
+        let tarball = folder.join(release.file_name().unwrap());
+        refused(start(scratch.path(), "install.sh").arg("--from").arg(&tarball), says);
+        assert!(is_old(scratch.path()), "{damage}");
+        assert!(!folder.join("evil").exists(), "{damage}");
+    }
+    let none = scratch.path().join("none.tar.gz");
+    refused(start(scratch.path(), "install.sh").arg("--from").arg(&none), "there is no file ");
+    let zeros = "0".repeat(64);
+    refused(
+        start(scratch.path(), "install.sh").arg("--from").arg(&release).args(["--sha256", &zeros]),
+        "and --sha256 says 0",
+    );
+    assert!(is_old(scratch.path()));
+}
+
+/// A checkout with what install.sh reads, and a `cargo` on `path` that "builds" by copying programs from a folder.
+fn checkout(scratch: &Path, programs: &Path) -> String {
+    let script = format!(
+        "set -e; cd '{from}'; mkdir -p '{to}/checkout/tests' '{to}/path'; cp -R install.sh Cargo.toml fixtures '{to}/checkout'
+        cp -R tests/release '{to}/checkout/tests'",
+        from = env!("CARGO_MANIFEST_DIR"),
+        to = scratch.display()
+    );
+    done(Command::new("sh").args(["-c", &script]));
+    let cargo = scratch.join("path/cargo");
+    let script = format!(
+        "#!/bin/sh
+[ \"$1\" = build ] || exit 0
+while [ \"$1\" != --target ]; do shift; done
+mkdir -p \"$4/$2/release\" && cd '{}' && cp {} \"$4/$2/release\"\n",
+        programs.display(),
+        PROGRAMS.join(" ")
+    );
+    crate::common::executable(&cargo, &script);
+    format!("{}:{}", scratch.join("path").display(), std::env::var("PATH").unwrap())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn programs_that_came_out_dynamic_are_not_installed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let built = Path::new(env!("CARGO_BIN_EXE_mh-run")).parent().unwrap();
+    let path = checkout(scratch.path(), built);
+    install_old(scratch.path());
+    refused(start(scratch.path(), scratch.path().join("checkout/install.sh")).env("PATH", path), "is not static");
+    assert!(is_old(scratch.path()));
+}
+
+#[test]
+#[ignore = "builds the release programs, which takes minutes; .ci/run runs it"]
+fn a_checkout_that_cannot_be_written_to_installs_and_stays_as_it_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let built = done(start(scratch.path(), "tests/release/build").arg("--bins")).stdout;
+    let path = checkout(scratch.path(), Path::new(String::from_utf8(built).unwrap().trim_end()));
+    let locked = scratch.path().join("checkout");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
+    // root may write anywhere, unless it gives that up
+    let may_all = fs::write(locked.join("probe"), "").is_ok();
+    let mut command = if may_all {
+        fs::remove_file(locked.join("probe")).unwrap();
+        let mut command = start(scratch.path(), "/usr/bin/setpriv");
+        command.args(["--bounding-set", "-dac_override"]).arg(locked.join("install.sh"));
+        command
+    } else {
+        start(scratch.path(), locked.join("install.sh"))
+    };
+    let output = command.env("PATH", path).output().unwrap();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!locked.join("target").exists());
+    assert!(PROGRAMS.iter().all(|program| scratch.path().join("prefix/bin").join(program).exists()));
+}
+
+#[test]
+fn a_link_to_the_script_is_the_script() {
+    let scratch = tempfile::tempdir().unwrap();
+    install_old(scratch.path());
+    let share = scratch.path().join("prefix/share/metaharness/frames");
+    fs::create_dir_all(&share).unwrap();
+    let frame = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/frames/nothing.json");
+    fs::copy(frame, share.join("nothing.json")).unwrap();
+    fs::create_dir(scratch.path().join("links")).unwrap();
+    symlink(concat!(env!("CARGO_MANIFEST_DIR"), "/install.sh"), scratch.path().join("links/one")).unwrap();
+    symlink("links/one", scratch.path().join("two")).unwrap();
+    // what it takes away it knows by the frames beside it
+    done(start(scratch.path(), scratch.path().join("two")).arg("--uninstall"));
+    assert!(!share.exists());
+    assert!(fs::read_dir(scratch.path().join("prefix/bin")).unwrap().next().is_none());
+}
+
+#[test]
+fn arguments_that_nothing_would_listen_to_are_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    install_old(scratch.path());
+    let pin = "0".repeat(64);
+    for (arguments, says) in [
+        (&["--try", "--uninstall"][..], "two things to do"),
+        (&["--uninstall", "--try"], "two things to do"),
+        (&["--uninstall", "--from", "x.tar.gz"], "--uninstall takes no other argument"),
+        (&["--uninstall", "--frame", "x.json"], "--uninstall takes no other argument"),
+        (&["--try", "--frame", "x.json"], "--try seals a frame of its own"),
+        (&["--frame", "x.json"], "there is no frame x.json"),
+        (&["--frame"], "--frame takes a value"),
+        (&["--from", ""], "--from takes a value"),
+        (&["--sha256", &pin], "for the tarball of --from"),
+        (&["--from", "x.tar.gz", "--sha256", &pin[1..]], "64 hex digits"),
+        (&["--from", "x.tar.gz", "--sha256", "sha256:0"], "64 hex digits"),
+        (&["x.tar.gz"], "there is no argument x.tar.gz"),
+    ] {
+        refused(start(scratch.path(), "install.sh").args(arguments), says);
+        assert!(is_old(scratch.path()), "{arguments:?}");
+    }
+}
