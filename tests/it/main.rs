@@ -13,6 +13,7 @@ mod common;
 mod decider;
 mod faults;
 mod install;
+mod layout;
 mod lines;
 mod programs;
 mod run;

@@ -82,6 +82,26 @@ pub fn fixture(path: impl AsRef<Path>) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(path)
 }
 
+/// Every file of `shared/`, by its path below that, and its text.
+pub fn sources() -> Vec<(String, String)> {
+    fn walk(folder: &Path, all: &mut Vec<PathBuf>) {
+        for entry in fs_err::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => walk(&path, all),
+                false => all.push(path),
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("shared");
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files.retain(|file| file.extension().is_some_and(|end| end == "rs"));
+    files.sort();
+    let named = |file: &PathBuf| file.strip_prefix(&root).unwrap().to_str().unwrap().to_string();
+    files.iter().map(|file| (named(file), fs_err::read_to_string(file).unwrap())).collect()
+}
+
 /// A table under `fixtures/`: tab separated, its first line the names of the columns.
 pub fn table<const N: usize>(path: &str, columns: [&str; N]) -> Vec<[String; N]> {
     let text = fs_err::read_to_string(fixture(path)).unwrap();
