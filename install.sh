@@ -275,7 +275,8 @@ uninstall() {
     echo "removed from $bin: $programs"
     for file in "${CLAUDE_CONFIG_DIR:-${HOME-}/.claude}/settings.json" "${CODEX_HOME:-${HOME-}/.codex}/config.toml"; do
         if grep -qs "$bin/mh-hook-" "$file"; then
-            echo "note: $file still runs the hook, so every call there is blocked until that entry is taken out"
+            echo "note: $file still runs the hook, so every call there is blocked until that entry is taken out: by hand, or" \
+                'install again and say mh-setup VENDOR --remove'
         fi
     done
     echo 'entries in the settings of projects are not looked for'

@@ -3,10 +3,10 @@
 #   ask.sh claude|codex --frame FILE -p PROMPT [other options of mh-run]
 # stdout is the answer, the exit code is mh-run's. Only what the frame admits is asked about at all.
 set -euo pipefail
-vendor=${1:?say claude or codex; more stands at the top of this file}
+case ${1-} in claude | codex) vendor=$1 ;; *) sed -n '2,4s/^# *//p' "$0" >&2 && exit 2 ;; esac
 rule='select(.decision_required) | {format: "metaharness.command/1", id: "\(.seq)", command: "tool.decide", call_id,
-  decision: (if .name != "Bash" or (.input.command | test("\\A(ls|cat|git (status|diff|log))( [\\w./][\\w./-]*)*\\z"))
-    then {decision: "allow"} else {decision: "deny", reason: "the shell is for ls, cat and git status, diff, log"} end)}'
+  decision: (if .name != "Bash" or (.input.command | test("\\A(ls|cat|git (status|diff|log))( [\\w.][\\w./-]*)*\\z") and (test("[.][.]") | not))
+    then {decision: "allow"} else {decision: "deny", reason: "the shell is for ls, cat and git status, diff, log of files here"} end)}'
 dir=$(mktemp -d) && trap 'rm -r "$dir"' EXIT && mkfifo "$dir/commands" && exec 3>&1
 # shellcheck disable=SC2094 # a FIFO: what the loop prints are mh-run's commands
 mh-run "$vendor" --decisions ask "${@:2}" <"$dir/commands" | while IFS= read -r line; do

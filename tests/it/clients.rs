@@ -59,20 +59,25 @@ fn turn(room: &Room, kind: &str, commands: &[&str]) {
 fn the_loop_decides_by_its_rule_and_prints_the_answer() {
     for kind in ["claude", "codex"] {
         let room = Room::new();
-        turn(&room, kind, &["git status", "git status; rm x", "ls -la", "cat a.txt sub/b.txt", "rm x;ls"]);
+        turn(
+            &room,
+            kind,
+            &["git status", "git status; rm x", "ls -la", "cat a.txt sub/b.txt", "rm x;ls", "cat /a", "cat b/../../a"],
+        );
         let ended = Ended::of(by(&client("ask.sh"), &room, kind, &[]).output().unwrap());
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "fine\n"), "{kind}: {ended:?}");
         let denied = |id: &str| room.text(&format!("answer-{id}")).contains("the shell is for ls, cat and git");
-        assert_eq!(["c1", "c2", "c3", "c4", "c5"].map(denied), [false, true, true, false, true], "{kind}: {ended:?}");
+        let calls = ["c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+        assert_eq!(calls.map(denied), [false, true, true, false, true, true, true], "{kind}: {ended:?}");
         assert!(ended.stderr.contains("c2: deny "), "{ended:?}");
     }
 }
 
 #[test]
 fn a_client_without_arguments_says_what_it_wants() {
-    for (name, says) in [("ask.sh", "say claude or codex"), ("ask.py", "usage: ask.py claude|codex ")] {
+    for (name, says) in [("ask.sh", "ask.sh claude|codex "), ("ask.py", "usage: ask.py claude|codex ")] {
         let ended = Ended::of(bare(client(name)).stdin(Stdio::null()).output().unwrap());
-        assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+        assert_eq!(ended.code, Some(2), "{ended:?}");
         assert!(format!("{}{}", ended.stdout, ended.stderr).contains(says), "{ended:?}");
     }
 }

@@ -428,6 +428,10 @@ fn a_settings_file_of_the_launch_can_hold_against_the_others() {
     scratch.setup(&doctor).assert().code(1);
     scratch.write("flag.json", printed.replacen('{', "{\"disableAllHooks\": false,", 1));
     scratch.setup(&doctor).assert().code(0);
+    // the real program does not start then, so it cannot be live
+    std::fs::remove_file(scratch.write("flag.json", "")).unwrap();
+    let done = scratch.setup(&doctor).assert().code(2);
+    assert!(String::from_utf8_lossy(&done.get_output().stderr).contains("flag.json: no such file"));
 }
 
 #[test]

@@ -28,6 +28,12 @@ impl ReadSettings {
     /// Read them. `flag` is the file of `--settings`.
     pub(super) fn read(etc: &Path, project: &Path, flag: Option<&Path>) -> Result<ReadSettings, String> {
         let flag = flag.map(absolute).transpose()?;
+        if let Some(missing) = flag.as_ref().filter(|file| !file.exists()) {
+            return Err(format!(
+                "{}: no such file, and claude does not start with --settings on it",
+                missing.display()
+            ));
+        }
         let places = SettingsFiles { etc: etc.into(), user: user_folder(&own), project: project.into(), flag };
         Ok(ReadSettings { project: project.into(), files: places.read() })
     }
