@@ -232,7 +232,7 @@ fn sixty_four_mebibytes_are_kept_and_what_is_more_is_read_and_refused() {
 #[test]
 fn a_large_payload_that_is_refused_never_breaks_the_pipe() {
     for vendor in VENDORS {
-        for size in [1, 32] {
+        for size in [1, crate::common::times(32, 4)] {
             let content = "x".repeat(size * 1024 * 1024);
             let payload = bytes(&call(vendor, "mcp__lab__write", json!({ "content": content })));
             // by a frame, by a frame that is refused, by a mistake on the command line
