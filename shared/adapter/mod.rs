@@ -15,7 +15,7 @@ mod table;
 
 pub use advice::{advice, surely_meant_otherwise, without_shell};
 pub use neighbour::{Neighbour, is_copy, stranger};
-pub use payload::{Input, Keys, LONGEST, MOST_BYTES, MOST_PATHS, Payload};
+pub use payload::{Input, LONGEST, MOST_BYTES, MOST_PATHS, Payload, Shape};
 pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};
 
@@ -68,6 +68,10 @@ pub struct Facts {
     /// import, in the form of [`Place::Names`]. Where the path rules refuse a file, or none may be read, an
     /// import is a way to it.
     pub loaded: &'static [&'static [&'static str]],
+    /// The event at which a call waits before it runs: `PreToolUse`.
+    pub gate: &'static str,
+    /// The form of its payloads.
+    pub payload: Shape,
     /// How it names the tools of MCP servers.
     pub mcp: mcp::Rendering,
     /// The variable that names the project folder, where there is one.
@@ -111,7 +115,8 @@ pub trait Hook: Sync + fmt::Debug {
     /// # Errors
     /// Why the vendor would not run it, to follow the tool's name.
     fn replacement<'a>(&self, event: &str, input: &'a str, tool: &str) -> Result<Input<'a>, String> {
-        let new = Input::read(input).map_err(|fault| format!("is given an input that is no JSON ({fault})"))?;
+        let new = Input::read(input, self.facts().payload.asked)
+            .map_err(|fault| format!("is given an input that is no JSON ({fault})"))?;
         if !new.is_object() {
             return Err("is given an input that is not an object".into());
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::payload::{Keys, Payload};
+use super::payload::Payload;
 use super::places::Protected;
 use super::{Environment, Facts, NEIGHBOURS};
 
@@ -13,26 +13,41 @@ pub struct Neighbour {
     pub word: &'static str,
     /// The program, by the name its users know: `Claude Code`.
     pub product: &'static str,
-    /// Whether a payload has all of the keys that only this vendor's have, and none that only another's have.
-    pub owns: fn(Keys) -> bool,
+    /// Members that, all together, only its payloads have: one of them alone is a field that a release has added. None,
+    /// and its payloads are known by nothing.
+    pub marks: &'static [&'static str],
     /// The places that it is governed by and started from.
     pub places: fn(Environment<'_>, Option<&Path>) -> Vec<Protected>,
     /// Two folders one in the other, below which it makes copies of a working tree.
     pub copies: Option<[&'static str; 2]>,
 }
 
+/// Agents of which nothing else is known: a member or an event that only their payloads have.
+const STRANGERS: [(&str, &[&str], &[&str]); 3] = [
+    ("Cursor", &["generation_id"], &[]),
+    ("Copilot", &["toolName"], &[]),
+    ("Gemini CLI", &[], &["BeforeTool", "AfterTool", "BeforeToolSelection", "BeforeModel", "BeforeAgent"]),
+];
+
+/// Every member that tells whose a payload is.
+pub fn marks() -> impl Iterator<Item = &'static str> {
+    let strangers = STRANGERS.iter().flat_map(|(_, marks, _)| marks.iter());
+    NEIGHBOURS.iter().flat_map(|vendor| vendor.marks).chain(strangers).copied()
+}
+
 /// Whose payload this is, if it is not this vendor's.
 pub fn stranger(own: &Facts, payload: &Payload<'_>) -> Option<&'static str> {
-    let Keys { generation_id, camel_tool, .. } = payload.keys;
-    match payload.event.as_str() {
-        _ if generation_id => Some("Cursor"),
-        _ if camel_tool => Some("Copilot"),
-        "BeforeTool" | "AfterTool" | "BeforeToolSelection" | "BeforeModel" | "BeforeAgent" => Some("Gemini CLI"),
-        _ => {
-            let others = NEIGHBOURS.iter().filter(|other| other.word != own.word);
-            others.filter(|other| (other.owns)(payload.keys)).map(|other| other.product).next()
-        }
-    }
+    let known = STRANGERS.iter().find(|(_, marks, events)| {
+        marks.iter().any(|mark| payload.is_marked(mark)) || events.contains(&payload.event.as_str())
+    });
+    let marked = |vendor: &Neighbour| vendor.marks.iter().any(|mark| payload.is_marked(mark));
+    let owns = |vendor: &&Neighbour| {
+        let all = vendor.marks.iter().all(|mark| payload.is_marked(mark)) && !vendor.marks.is_empty();
+        let others = NEIGHBOURS.iter().any(|other| other.word != vendor.word && marked(other));
+        vendor.word != own.word && all && !others
+    };
+    let other = || NEIGHBOURS.iter().find(owns).map(|vendor| vendor.product);
+    known.map(|(product, ..)| *product).or_else(other)
 }
 
 /// Whether these folders, from the project down, lead into a copy of a working tree that a vendor made.

@@ -111,9 +111,10 @@ impl Answered {
 pub(super) fn recorded(terms: &Premises<'_>, vendor: &str, payload: &Path) -> Result<Answered, Stop> {
     let bytes = read_bounded(payload, MAX_PAYLOAD)
         .map_err(|refusal| Stop::failed(format!("{}: {refusal}", payload.display())))?;
-    let cwd = Payload::read(&bytes).ok().and_then(|payload| payload.cwd).map(PathBuf::from);
+    let vendor = known(vendor)?;
+    let cwd = Payload::read(&bytes, &vendor.facts().payload).ok().and_then(|payload| payload.cwd).map(PathBuf::from);
     let project = terms.project.map(PathBuf::from).or(cwd);
-    answer(known(vendor)?, terms, bytes, project)
+    answer(vendor, terms, bytes, project)
 }
 
 /// The answer to a call in words.
@@ -139,15 +140,16 @@ fn payload(vendor: &dyn Preview, call: &Question, project: &Path) -> Result<Vec<
     })?;
     let mut out = Writer::new(Layout::Canonical);
     out.object();
-    out.member("cwd", &project.to_string_lossy());
-    out.member("hook_event_name", "PreToolUse");
-    out.member("session_id", "explained");
-    out.key("tool_input");
+    let shape = &vendor.facts().payload;
+    out.member(shape.cwd, &project.to_string_lossy());
+    out.member(shape.event, vendor.facts().gate);
+    out.member(shape.session, "explained");
+    out.key(shape.input);
     out.object();
     members.iter().for_each(|(member, text)| out.member(member, text));
     out.end_object();
-    out.member("tool_name", &call.tool);
-    out.member("tool_use_id", "explained");
+    out.member(shape.tool, &call.tool);
+    out.member(shape.call_id, "explained");
     out.end_object();
     Ok(out.finish().into_bytes())
 }

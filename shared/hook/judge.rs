@@ -57,11 +57,12 @@ pub fn judge(vendor: &dyn Hook, setup: &HookOptions, input: &Stdin, around: &Sur
     }
     let payload = match &input.fault {
         Some(fault) => Err(fault.clone()),
-        None => Payload::read_until(&input.bytes, around.deadline).map_err(|why| format!("the payload {why}")),
+        None => Payload::read_until(&input.bytes, &vendor.facts().payload, around.deadline)
+            .map_err(|why| format!("the payload {why}")),
     };
     let (event, name) = match &payload {
         Ok(payload) => (vendor.event(&payload.event), payload.event.clone()),
-        Err(_) => (Event::Gate, "PreToolUse".into()),
+        Err(_) => (Event::Gate, vendor.facts().gate.into()),
     };
     if let Ok(payload) = &payload {
         record.event = Some(payload.event.clone());
@@ -213,7 +214,7 @@ mod tests {
         let judged = |event, tool, deadline| {
             let payload =
                 format!(r#"{{"hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{{"command":"true"}}}}"#);
-            let payload = Payload::read(payload.as_bytes()).unwrap();
+            let payload = Payload::read(payload.as_bytes(), &Claude::FACTS.payload).unwrap();
             let around = Surroundings { environment: &|_| None, folder: None, embedder: None, deadline };
             let mut record = AuditLine::default();
             let setup = &HookOptions::default();

@@ -96,7 +96,7 @@ fn answer_or_block(vendor: &dyn Hook, start: Instant, answer: impl FnOnce() -> E
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
         let reason =
             format!("{}: a fault in this program, so the call was not run; please report it", vendor.facts().program);
-        let wire = vendor.answer(Event::Gate, "PreToolUse", &Verdict::Deny(reason));
+        let wire = vendor.answer(Event::Gate, vendor.facts().gate, &Verdict::Deny(reason));
         catch_unwind(AssertUnwindSafe(|| os::deliver(&wire, start + DEADLINE))).unwrap_or(Exit::Blocked)
     })
 }

@@ -9,7 +9,7 @@ mod requested;
 
 pub use audit::{AuditDecision, AuditLine};
 #[cfg(feature = "run")]
-pub use audit::{Decided, GATE, Judgement, same};
+pub use audit::{Decided, Judgement, same};
 pub use command::{Carried, Command, CommandKind, DECIDE, Malformed, OtherCommand, Word, commands};
 pub use requested::Requested;
 

@@ -297,7 +297,7 @@ impl Embedder {
             return Err((Code::TooLate, why));
         };
         if let Word::Replace(input) = word
-            && let Err(why) = self.vendor.replacement(EVENT, input, &call.tool)
+            && let Err(why) = self.vendor.replacement(self.vendor.facts().gate, input, &call.tool)
         {
             let why = format!("{DECIDE} replace: {} {why}; it still waits", call.tool);
             return Err((Code::UnsupportedControl, why));
@@ -321,9 +321,6 @@ impl Embedder {
         sent.map_err(|_| (Code::TooLate, format!("the call {call_id:?} does not wait any more: whoever asked is gone")))
     }
 }
-
-/// Where the hooks ask.
-const EVENT: &str = "PreToolUse";
 
 /// Why nobody is asked once the embedder has stopped the turn.
 const OVER: &str = "the embedder stopped the turn";

@@ -3,7 +3,7 @@
 use super::embedder::again;
 use super::{Ending, Judgement, Promise, Stopped};
 use crate::adapter::run::{CallEnd, Figures, Journaled, TurnEvent, Witness};
-use crate::protocol::GATE;
+use crate::adapter::{Event, Hook};
 
 /// A call of the turn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -94,14 +94,14 @@ struct AuditWord {
 }
 
 impl AuditWord {
-    fn of(id: &str, judgements: &[Judgement]) -> AuditWord {
+    fn of(id: &str, judgements: &[Judgement], gate: &str) -> AuditWord {
         let mut word = AuditWord::default();
         for judgement in judgements.iter().filter(|judgement| judgement.call_id.as_deref() == Some(id)) {
             word.any = true;
             // an id that came twice was denied the second time, which is not what was decided about the call that ran
             let repeated = judgement.decided_by == "adapter" && judgement.reason().is_some_and(again);
-            word.denies |= judgement.gates() && judgement.denies() && !repeated;
-            word.grants |= judgement.gates() && judgement.grants();
+            word.denies |= judgement.gates(gate) && judgement.denies() && !repeated;
+            word.grants |= judgement.gates(gate) && judgement.grants();
         }
         word
     }
@@ -238,15 +238,14 @@ impl Turn {
                     self.calls.push(TurnCall { id: call_id, tool, input, nested, ..TurnCall::default() });
                 }
             }
-            TurnEvent::Result(CallEnd { call_id, failed, ran, witness, withheld, content, .. }) => {
+            TurnEvent::Result(CallEnd { call_id, failed, ran, witness, withheld, by_hook, .. }) => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == call_id) {
                     (call.over, call.failed, call.ran, call.witness) = (true, failed, ran, witness);
                     call.withheld = withheld;
-                    let told = content.strip_prefix(GATE).is_some_and(|rest| rest.starts_with(':'));
-                    call.by_hook = failed && (told || witness == Some(Witness::HookStopped));
+                    call.by_hook = by_hook;
                 }
             }
-            TurnEvent::HookAnswered { event } => self.answered += usize::from(event == GATE && !self.is_stopping()),
+            TurnEvent::HookAnswered => self.answered += usize::from(!self.is_stopping()),
             TurnEvent::Stranger { what, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: what, why });
             }
@@ -301,7 +300,8 @@ impl Turn {
 
     /// Hold the turn to the decisions of the hooks, by the ids that they saw: they stand in the vendor's stream, or in its
     /// journal where it keeps one (`None`), as far as that could be read (`Some(None)`).
-    pub fn audit(&mut self, judgements: &[Judgement], journaled: Option<Option<&Journaled>>) {
+    pub fn audit(&mut self, vendor: &dyn Hook, judgements: &[Judgement], journaled: Option<Option<&Journaled>>) {
+        let gate = vendor.facts().gate;
         let missing = |id: &str, tool: &str, why: &str| Unenforced {
             call_id: Some(id.into()),
             tool: tool.into(),
@@ -315,16 +315,16 @@ impl Turn {
                     Some(missing(
                         &call.id,
                         &call.tool,
-                        AuditWord::of(&call.id, judgements).fault(call, stopping, planned)?,
+                        AuditWord::of(&call.id, judgements, gate).fault(call, stopping, planned)?,
                     ))
                 };
                 let faults: Vec<Unenforced> = over.filter_map(fault).collect();
                 self.unenforced.extend(faults);
-                self.count_answers(judgements);
+                self.count_answers(judgements, gate);
             }
             Some(Some(journaled)) => {
                 let fault = |(id, what): &(String, String)| {
-                    Some(missing(id, what, AuditWord::of(id, judgements).of_what_ran()?))
+                    Some(missing(id, what, AuditWord::of(id, judgements, gate).of_what_ran()?))
                 };
                 self.unenforced.extend(journaled.ran.iter().filter_map(fault));
                 let unseen =
@@ -334,7 +334,7 @@ impl Turn {
                 if journaled.blocked > denials {
                     self.unenforced.push(Unenforced {
                         call_id: None,
-                        tool: "PreToolUse".into(),
+                        tool: gate.into(),
                         why: "a call was blocked by the hook's line, and no decision of the hook is in the audit"
                             .into(),
                     });
@@ -351,7 +351,7 @@ impl Turn {
         let denials = judgements.iter().filter(|judgement| judgement.denies());
         self.blocked_prompt = denials
             .clone()
-            .find(|denial| denial.event.as_deref() == Some("UserPromptSubmit"))
+            .find(|denial| denial.event.as_deref().is_some_and(|event| vendor.event(event) == Event::Prompt))
             .and_then(|denial| denial.reason().map(String::from));
         self.refused = denials.filter(|denial| denial.tool.is_some()).cloned().collect();
         let withheld = self.calls.iter().filter(|call| call.withheld);
@@ -377,14 +377,14 @@ impl Turn {
     }
 
     /// Each answer of a hook before a call has its line in the audit, so one more is somebody else's.
-    fn count_answers(&mut self, judgements: &[Judgement]) {
-        let own = judgements.iter().filter(|judgement| judgement.event.as_deref() == Some(GATE)).count();
+    fn count_answers(&mut self, judgements: &[Judgement], gate: &str) {
+        let own = judgements.iter().filter(|judgement| judgement.event.as_deref() == Some(gate)).count();
         if self.answered > own && self.unenforced.is_empty() {
             let why = format!(
                 "{} answers of hooks to calls, and {own} decisions in the audit: a hook ran beside this run's own",
                 self.answered
             );
-            self.unenforced.push(Unenforced { call_id: None, tool: GATE.into(), why });
+            self.unenforced.push(Unenforced { call_id: None, tool: gate.into(), why });
         }
     }
 

@@ -16,7 +16,7 @@ use super::places::folder;
 use super::without_shell;
 use super::{
     Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, RawNeed, Sample,
-    Verdict, Wire, is_blank,
+    Shape, Verdict, Wire, is_blank,
 };
 use crate::decide::{Half, Reading, Wanted};
 use crate::frame::{Operation, mcp};
@@ -61,6 +61,18 @@ impl Claude {
         unseen: &[],
         // `AGENTS.md` in a folder that has no `CLAUDE.md` (measured).
         loaded: &[&["claude.md"], &["claude.local.md"], &["agents.md"], &[".claude", "rules", "**"]],
+        gate: "PreToolUse",
+        payload: Shape {
+            event: "hook_event_name",
+            tool: "tool_name",
+            input: "tool_input",
+            call_id: "tool_use_id",
+            session: "session_id",
+            agent: "agent_id",
+            cwd: "cwd",
+            mcp_server: Some(("mcp_server", "name")),
+            asked: &["file_path", "notebook_path", "path", "pattern", "command", "server", "ws", "isolation", "args"],
+        },
         // 2.1.332
         mcp: mcp::Rendering { prefix: "mcp__", separator: "__", kept: &['-'], units: true },
         // the folder the session was started in: it stays put when the session's own folder moves
@@ -189,12 +201,11 @@ const STARTED: &[&[&str]] = &[
     &[".claude", "daemon.json"],
 ];
 
-/// What every hook knows of it. A payload has both keys that only Claude Code's have, and none that only Codex's have: one
-/// of them alone is a field that a release has added.
+/// What every hook knows of it.
 pub const NEIGHBOUR: Neighbour = Neighbour {
     word: Claude::FACTS.word,
     product: Claude::FACTS.product,
-    owns: |keys| keys.prompt_id && keys.effort && !keys.turn_id && !keys.model,
+    marks: &["prompt_id", "effort"],
     places,
     // 2.1.332, measured: by `isolation` of a call, of an agent's file and of a workflow
     copies: Some([".claude", "worktrees"]),

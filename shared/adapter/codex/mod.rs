@@ -18,8 +18,8 @@ use std::path::Path;
 use super::places::folder;
 use super::without_shell;
 use super::{
-    Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, Sample, Verdict,
-    Wire,
+    Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, Sample, Shape,
+    Verdict, Wire,
 };
 use crate::frame::{Operation, mcp, shown};
 use crate::seal::VerifiedFrame;
@@ -66,6 +66,18 @@ impl Codex {
         ],
         // It loads `AGENTS.md`, in which nothing is imported.
         loaded: &[],
+        gate: "PreToolUse",
+        payload: Shape {
+            event: "hook_event_name",
+            tool: "tool_name",
+            input: "tool_input",
+            call_id: "tool_use_id",
+            session: "session_id",
+            agent: "agent_id",
+            cwd: "cwd",
+            mcp_server: None,
+            asked: &["command", "path", "server", "items", "type"],
+        },
         // 0.171.0
         mcp: mcp::Rendering { prefix: "mcp__", separator: "__", kept: &[], units: false },
         // the hook's own working folder is the session's; the payload's is the call's, and the agent's to choose
@@ -177,11 +189,11 @@ const STARTED: &[&[&str]] = &[
     &[".agents", "plugins", "**"],
 ];
 
-/// What every hook knows of it; its keys as Claude Code's, the other way round.
+/// What every hook knows of it.
 pub const NEIGHBOUR: Neighbour = Neighbour {
     word: Codex::FACTS.word,
     product: Codex::FACTS.product,
-    owns: |keys| keys.turn_id && keys.model && !keys.prompt_id && !keys.effort,
+    marks: &["turn_id", "model"],
     places,
     copies: None,
 };

@@ -71,11 +71,8 @@ pub enum TurnEvent {
         /// What it can do, or did.
         why: String,
     },
-    /// A hook of ours at this event answered.
-    HookAnswered {
-        /// The event's name.
-        event: String,
-    },
+    /// A hook answered at the gate.
+    HookAnswered,
     /// A hook of ours did not do its work, as the vendor has it.
     HookFailed {
         /// Which hook.
@@ -232,4 +229,6 @@ pub struct CallEnd {
     pub record: Option<Box<Value>>,
     /// Whether the vendor says that it was told not to offer the tool.
     pub withheld: bool,
+    /// Whether the vendor says that a hook stopped it, by its answer or by its failure.
+    pub by_hook: bool,
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{DOCTOR_CALL, Hook, Registration};
+use super::{DOCTOR_CALL, Facts, Hook, Registration};
 use crate::json::Fault;
 use crate::seal::VerifiedFrame;
 use report::{Report, SeenFile};
@@ -256,18 +256,22 @@ pub enum Wiring {
 
 /// The payloads of a trial in the form that both vendors have: calls of these tools, and a prompt. `common` holds what is
 /// in every payload; none of the calls is ever run.
-pub(crate) fn payloads(common: &Value, calls: Vec<(&'static str, Value)>) -> (Vec<(&'static str, Value)>, Value) {
+pub(crate) fn payloads(
+    facts: &Facts,
+    common: &Value,
+    calls: Vec<(&'static str, Value)>,
+) -> (Vec<(&'static str, Value)>, Value) {
     let of = |event: &str| {
         let mut all = common.clone();
-        all["hook_event_name"] = event.into();
+        all[facts.payload.event] = event.into();
         all
     };
     let id = format!("{DOCTOR_CALL}{}", std::process::id());
     let call = |(tool, input): (&'static str, Value)| {
-        let mut all = of("PreToolUse");
-        all["tool_name"] = tool.into();
-        all["tool_input"] = input;
-        all["tool_use_id"] = id.clone().into();
+        let mut all = of(facts.gate);
+        all[facts.payload.tool] = tool.into();
+        all[facts.payload.input] = input;
+        all[facts.payload.call_id] = id.clone().into();
         (tool, all)
     };
     let mut quiet = of("UserPromptSubmit");

@@ -130,7 +130,7 @@ fn work(options: &Options) -> Result<End, Stop> {
     let judgements = course.settle();
     let turn = &mut course.turn;
     let journaled = options.vendor.journal().map(|_| journaled(options.vendor, &launch.home, turn.session.as_deref()));
-    turn.audit(&judgements, journaled.as_ref().map(Option::as_ref));
+    turn.audit(options.vendor, &judgements, journaled.as_ref().map(Option::as_ref));
     turn.ended(&ending);
     let (outcome, error) = turn.outcome(&ending, promise.as_ref());
     let printed = run::Printed {

@@ -129,7 +129,7 @@ impl Transcript {
             | TurnEvent::ModelCall { .. }
             | TurnEvent::Estimate { .. }
             | TurnEvent::Output { .. }
-            | TurnEvent::HookAnswered { .. }
+            | TurnEvent::HookAnswered
             | TurnEvent::RateLimit { .. }
             | TurnEvent::Opaque { .. } => return,
         };

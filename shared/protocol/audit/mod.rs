@@ -4,7 +4,7 @@
 mod read;
 
 #[cfg(feature = "run")]
-pub use read::{Decided, GATE, Judgement, same};
+pub use read::{Decided, Judgement, same};
 
 use super::one_line;
 use crate::json::{Layout, Writer};

@@ -3,9 +3,6 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The event at which a call is judged before it runs, by the name that vendors give it.
-pub const GATE: &str = "PreToolUse";
-
 /// Why a call of a tool that is not offered is refused.
 const WITHHELD: &str = "is not offered in this step: what the frame admits is";
 
@@ -73,9 +70,9 @@ impl Judgement {
         serde_json::from_slice(line).ok()
     }
 
-    /// Whether it settled whether a call runs: no other event of the vendor's comes before every call.
-    pub fn gates(&self) -> bool {
-        self.event.as_deref().is_none_or(|event| event == GATE)
+    /// Whether it settled whether a call runs. `gate` is the vendor's event before a call; no other comes before every one.
+    pub fn gates(&self, gate: &str) -> bool {
+        self.event.as_deref().is_none_or(|event| event == gate)
     }
 
     /// Whether it lets a call run in the run's own name, not the vendor's.

@@ -213,7 +213,10 @@ mod tests {
 
     /// The operation and the folder that a call is about, or why that cannot be told.
     fn looks(tool: &str, input: &str) -> Result<String, String> {
-        let call = Payload { input: Input::read(input).unwrap(), ..Payload::default() };
+        let call = Payload {
+            input: Input::read(input, crate::adapter::claude::Claude::FACTS.payload.asked).unwrap(),
+            ..Payload::default()
+        };
         match TABLE.asks(&call, tool, "Claude Code") {
             RawAsks::Needs(needs) => Ok(needs
                 .iter()

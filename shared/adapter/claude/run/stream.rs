@@ -4,9 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::adapter::claude::EVENTS;
+use crate::adapter::claude::{Claude, EVENTS};
 use crate::adapter::run::record::{count, facts, list, owned, text};
 use crate::adapter::run::{CallEnd, Figures, Stream, TurnEvent, Warning, Witness};
+
+/// The event before a call.
+const GATE: &str = Claude::FACTS.gate;
 
 /// How the result of a call begins that failed before it came to a hook or to running.
 const NEVER_RAN: &str = "<tool_use_error>";
@@ -55,9 +58,8 @@ impl Stream for StreamJson {
                 if let Some(place) = self.at_work.iter().position(|working| working == name) {
                     self.at_work.remove(place);
                 }
-                let answered = event_of(record).filter(|event| EVENTS.contains(event));
-                let answered = answered.map(|event| TurnEvent::HookAnswered { event: event.into() });
-                hook(record).into_iter().chain(answered).collect()
+                let answered = event_of(record) == Some(GATE);
+                hook(record).into_iter().chain(answered.then_some(TurnEvent::HookAnswered)).collect()
             }
             ("assistant", _) => self.assistant(record),
             ("user", _) => list(record, "/message/content").iter().flat_map(|block| result(record, block)).collect(),
@@ -270,10 +272,13 @@ fn result(record: &Value, block: &Value) -> Vec<TurnEvent> {
         _ => String::new(),
     };
     let ran = !content.starts_with(NEVER_RAN) && !turned_down;
+    let failed = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
+    let told = content.strip_prefix(GATE).is_some_and(|rest| rest.starts_with(':'));
     let result = TurnEvent::Result(CallEnd {
         call_id: id.into(),
-        failed: block.get("is_error").and_then(Value::as_bool).unwrap_or(false),
+        failed,
         ran,
+        by_hook: failed && (told || witness == Some(Witness::HookStopped)),
         withheld: !ran && content.contains(NOT_OFFERED),
         witness,
         content,

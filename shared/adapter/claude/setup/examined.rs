@@ -115,7 +115,7 @@ impl Examined for ReadSettings {
             mcp_call(),
             ("AskUserQuestion", json!({"questions": []})),
         ];
-        let (calls, quiet) = payloads(&common, calls);
+        let (calls, quiet) = payloads(&Claude::FACTS, &common, calls);
         Trial { shell: None, variables, wiring: Wiring::Sockets, calls, quiet }
     }
 }

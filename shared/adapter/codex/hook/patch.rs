@@ -68,7 +68,10 @@ mod tests {
     /// What a patch asks for, in one line a need, or why nothing admits it.
     fn asked(patch: &str) -> Result<Vec<String>, String> {
         let input = serde_json::json!({ "command": patch }).to_string();
-        match asks(&Payload { input: Input::read(&input).unwrap(), ..Payload::default() }) {
+        match asks(&Payload {
+            input: Input::read(&input, crate::adapter::codex::Codex::FACTS.payload.asked).unwrap(),
+            ..Payload::default()
+        }) {
             RawAsks::Needs(needs) => Ok(needs
                 .iter()
                 .map(|need| match &need.path {
@@ -129,7 +132,9 @@ mod tests {
             let why = asked(&format!("*** Add File: a\n*** {header}")).unwrap_err();
             assert!(why.contains("of which it is not known what it changes"), "{header}: {why}");
         }
-        let input = Input::read(r#"{"command": ["*** Add File: a"]}"#).unwrap();
+        let input =
+            Input::read(r#"{"command": ["*** Add File: a"]}"#, crate::adapter::codex::Codex::FACTS.payload.asked)
+                .unwrap();
         let asks = asks(&Payload { input, ..Payload::default() });
         assert_eq!(
             asks,

@@ -98,7 +98,10 @@ mod tests {
     #[test]
     fn a_file_that_an_agent_is_given_is_read() {
         let asked = |input: &str| {
-            let call = Payload { input: Input::read(input).unwrap(), ..Payload::default() };
+            let call = Payload {
+                input: Input::read(input, crate::adapter::codex::Codex::FACTS.payload.asked).unwrap(),
+                ..Payload::default()
+            };
             match TABLE.asks(&call, "spawn_agent", "Codex") {
                 RawAsks::Needs(needs) => {
                     let word = |need: &RawNeed| {

@@ -82,7 +82,7 @@ impl Examined for ReadConfig {
             mcp_call(),
             ("get_context_remaining", json!({})),
         ];
-        let (calls, quiet) = payloads(&common, calls);
+        let (calls, quiet) = payloads(&Codex::FACTS, &common, calls);
         let set = self.around.set().iter();
         Trial {
             shell: Some(self.around.shell.clone()),
