@@ -1,5 +1,5 @@
-//! What differs from vendor to vendor. Who opens one of the rooms below sees all that is that
-//! vendor's; a third vendor is one new room and one new program.
+//! What differs from vendor to vendor: three traits, and all of a vendor in one folder. What a vendor more takes stands in
+//! ARCHITECTURE.md.
 
 mod advice;
 pub mod claude;
@@ -184,10 +184,10 @@ pub fn words(holds: impl Fn(&dyn Adapter) -> bool) -> String {
     words.join(" or ")
 }
 
-/// The words of all of them, for a sentence.
-pub fn preview_words() -> String {
+/// The words of all of them, with this between two.
+pub fn preview_words(between: &str) -> String {
     let words: Vec<&str> = PREVIEWS.iter().map(|vendor| vendor.facts().word).collect();
-    words.join(" or ")
+    words.join(between)
 }
 
 /// Members of an input that is made up for a question: their names, and strings.

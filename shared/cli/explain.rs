@@ -130,7 +130,8 @@ pub(super) fn said(terms: &Premises<'_>, vendor: &str, call: &Question) -> Resul
 
 /// The vendor of this word.
 pub(super) fn known(vendor: &str) -> Result<&'static dyn Preview, Stop> {
-    preview_named(vendor).ok_or_else(|| Stop::usage(format!("--explain takes {}, not {vendor:?}", preview_words())))
+    preview_named(vendor)
+        .ok_or_else(|| Stop::usage(format!("--explain takes {}, not {vendor:?}", preview_words(" or "))))
 }
 
 /// The payload that the vendor would give for a call.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use super::explain::{self, Expected, Premises, Question};
 use super::{Print, about, conclude, operation, read, text};
-use crate::adapter::advice;
+use crate::adapter::{advice, preview_words};
 use crate::decide::{Policy, admits};
 use crate::frame::Operation;
 use crate::json::{Layout, Writer};
@@ -20,7 +20,7 @@ const HELP: &str = "\
 usage: mh-frame-verify FILE... | -  [--quiet | --status | --json] [--digest HEX]
        mh-frame-verify FILE --print digest|canonical|text
        mh-frame-verify FILE --admits OP...
-       mh-frame-verify FILE --explain claude|codex --call TOOL [WHAT] | --payload FILE
+       mh-frame-verify FILE --explain VENDORS --call TOOL [WHAT] | --payload FILE
                        [--expect allow|deny] [--policy P] [--project DIR]
        mh-frame-verify FILE --expectations LIST [--policy P] [--project DIR]
 
@@ -76,7 +76,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let mut order = Job::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
-        if let Some(text) = about(&argument, PROGRAM, HELP) {
+        if let Some(text) = about(&argument, PROGRAM, &HELP.replace("VENDORS", &preview_words("|"))) {
             return Ok((text, End::Good));
         }
         match argument {

@@ -117,9 +117,18 @@ fn looks_down(files: &[Source]) -> Vec<Breach> {
     breaches
 }
 
+/// The folders of vendors: those of `adapter` that have a hook of their own.
+fn vendors() -> Vec<String> {
+    let own = |path: &str| Some(path.strip_prefix("adapter/")?.split_once("/hook/")?.0.to_string());
+    let mut all: Vec<String> = sources().iter().filter_map(|(path, _)| own(path)).collect();
+    all.dedup();
+    all
+}
+
 fn names_a_vendor(files: &[Source]) -> Vec<Breach> {
-    let elsewhere = |path: &str| !path.starts_with("adapter/claude/") && !path.starts_with("adapter/codex/");
-    let names = |text: &str| ["claude", "codex"].iter().any(|name| code(text).to_lowercase().contains(name));
+    let vendors = vendors();
+    let elsewhere = |path: &str| !vendors.iter().any(|vendor| path.starts_with(&format!("adapter/{vendor}/")));
+    let names = |text: &str| vendors.iter().any(|name| code(text).to_lowercase().contains(name.as_str()));
     files.iter().filter(|(path, text)| elsewhere(path) && names(text)).map(|(path, _)| path.clone()).collect()
 }
 
@@ -181,6 +190,7 @@ fn no_room_looks_down_the_list() {
 
 #[test]
 fn a_vendor_is_named_in_its_folder_alone() {
+    assert_eq!(vendors(), ["claude", "codex"]);
     holds(names_a_vendor(&sources()), &NAMED);
     catches(names_a_vendor, "run/a.rs", "match kind { Kind::Claude => 1 }\n", &["run/a.rs"]);
     catches(names_a_vendor, "hook/a.rs", "if word == \"codex\" {}\n", &["hook/a.rs"]);
@@ -194,6 +204,19 @@ fn every_dependency_has_its_reason() {
     assert_eq!(without_a_reason(&manifest), [""; 0]);
     let made_up = "[dependencies]\n# a\nb = \"1\"\nc = \"1\"\n[dev-dependencies]\nd = \"1\"\n[profile.x]\ne = 1\n";
     assert_eq!(without_a_reason(made_up), ["c", "d"]);
+}
+
+#[test]
+fn every_program_is_installed() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+    let script = fs_err::read_to_string(format!("{root}install.sh")).unwrap();
+    let list = script.lines().find_map(|line| line.strip_prefix("programs='")?.strip_suffix('\'')).unwrap();
+    let mut listed: Vec<&str> = list.split(' ').collect();
+    let names = fs_err::read_dir(format!("{root}bins")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut programs: Vec<String> = names.map(|name| name.to_str().unwrap().trim_end_matches(".rs").into()).collect();
+    listed.sort_unstable();
+    programs.sort_unstable();
+    assert_eq!(listed, programs);
 }
 
 /// Where a vendor is named besides: in the list of all vendors, and in the words about a runtime that is inside one.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::super::{about, text};
 use super::PROGRAM;
-use super::options::HELP;
+use super::options::help;
 use crate::adapter;
 use crate::os::Stop;
 use crate::run::Capabilities;
@@ -18,7 +18,7 @@ pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
     let (mut vendor, mut format) = (None, None);
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
-        if let Some(text) = about(&argument, PROGRAM, HELP) {
+        if let Some(text) = about(&argument, PROGRAM, &help()) {
             return Ok(text);
         }
         match argument {

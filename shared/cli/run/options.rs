@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::super::{about, text};
 use super::{PROGRAM, capabilities, schema};
 use crate::adapter::run::Credentials;
-use crate::adapter::{self, Adapter};
+use crate::adapter::{self, ALL, Adapter};
 use crate::decide::Policy;
 use crate::hook::Decider;
 use crate::os::Stop;
@@ -18,12 +18,12 @@ use crate::run::{ASK, OnEof};
 use crate::seal::Digest;
 
 /// What the program says of itself.
-pub const HELP: &str = "\
-usage: mh-run claude|codex -p [TEXT] [--frame FILE [--digest HEX]] [options] [-- vendor options]
-       mh-run capabilities claude|codex [--output-format text|json]
+const HELP: &str = "\
+usage: mh-run VENDORS -p [TEXT] [--frame FILE [--digest HEX]] [options] [-- vendor options]
+       mh-run capabilities VENDORS [--output-format text|json]
        mh-run schema [NAME]
 
-Runs one turn of Claude Code or Codex under a sealed frame, and ends with a code that a script can
+Runs one turn of PRODUCTS under a sealed frame, and ends with a code that a script can
 trust: on 0, standard output is the model's answer and nothing else. capabilities: what a run with
 this vendor can promise. schema: the JSON Schema of a line or a document; without NAME, their names.
 
@@ -56,9 +56,7 @@ this vendor can promise. schema: the JSON Schema of a line or a document; withou
   --schema FILE           the schema of the answer that the frame owes
   --audit FILE            keep the hook's decisions there
   --mcp-config FILE       MCP servers, as {\"mcpServers\":{...}}; there are no others
-  --sandbox MODE          Codex: read-only, workspace-write or danger-full-access
-  --project-instructions  Claude Code: give it the project's CLAUDE.md, which is left out else
-  --hermetic              a scratch home and a cleared environment
+SANDBOXESINSTRUCTIONS  --hermetic              a scratch home and a cleared environment
   --credentials WHICH     which go along then: inherit (the default), api-key or none
   --env NAME              a variable that goes along then
   --needs CONTROL,...     refuse to start where one of these cannot be honoured
@@ -67,6 +65,27 @@ this vendor can promise. schema: the JSON Schema of a line or a document; withou
 
 exit codes: 0 answered; 1 not answered, or not to be trusted; 2 refused before the start
 ";
+
+/// The same, with what each vendor has.
+pub fn help() -> String {
+    let each =
+        |of: &dyn Fn(&'static dyn Adapter) -> String| -> Vec<String> { ALL.iter().map(|vendor| of(*vendor)).collect() };
+    let sandboxes = each(&|vendor| match vendor.sandboxes() {
+        [] => String::new(),
+        all => format!("  --sandbox MODE          {}: {}\n", vendor.facts().product, either(all)),
+    });
+    let instructions = each(&|vendor| match vendor.ambient().instructions.first() {
+        None => String::new(),
+        Some(file) => format!(
+            "  --project-instructions  {}: give it the project's {file}, which is left out else\n",
+            vendor.facts().product
+        ),
+    });
+    HELP.replace("VENDORS", &each(&|vendor| vendor.facts().word.into()).join("|"))
+        .replace("PRODUCTS", &each(&|vendor| vendor.facts().product.into()).join(" or "))
+        .replace("SANDBOXES", &sandboxes.concat())
+        .replace("INSTRUCTIONS", &instructions.concat())
+}
 
 /// What a command line asks for.
 pub enum Errand {
@@ -192,7 +211,7 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Errand, Stop> {
     }
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
-        if let Some(text) = about(&argument, PROGRAM, HELP) {
+        if let Some(text) = about(&argument, PROGRAM, &help()) {
             return Ok(Errand::About(text));
         }
         match argument {

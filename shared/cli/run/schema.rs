@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use super::super::{about, text};
 use super::PROGRAM;
-use super::options::HELP;
+use super::options::help;
 use crate::os::Stop;
 
 /// The schemas, by the name that a caller asks with.
@@ -28,7 +28,7 @@ pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
     let mut name = None;
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
-        if let Some(text) = about(&argument, PROGRAM, HELP) {
+        if let Some(text) = about(&argument, PROGRAM, &help()) {
             return Ok(text);
         }
         match argument {
