@@ -240,7 +240,9 @@ impl<'a> Payload<'a> {
                 name => match shape.mcp_server.filter(|(object, _)| name == *object) {
                     Some((_, member)) => self.mcp_server = Some(server(&mut reader, member)?),
                     None => {
-                        self.marks.extend(marks().find(|mark| *mark == name));
+                        let mark = marks().find(|mark| *mark == name);
+                        // a member may stand there a million times, before that is refused
+                        self.marks.extend(mark.filter(|mark| !self.marks.contains(mark)));
                         reader.skip()?;
                     }
                 },
