@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::Error;
 use super::output::tell;
 use crate::seal::Refusal;
 
@@ -79,6 +80,12 @@ impl Stop {
 impl From<lexopt::Error> for Stop {
     fn from(error: lexopt::Error) -> Self {
         Stop::usage(error.to_string())
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::failed(error.to_string())
     }
 }
 

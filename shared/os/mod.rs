@@ -4,6 +4,7 @@
 mod atomic;
 mod audit;
 mod descendants;
+mod error;
 mod exit;
 mod file;
 mod follow;
@@ -21,8 +22,9 @@ mod wires;
 pub use atomic::{Written, write_beside};
 pub use audit::{append, now, open_audit};
 pub use descendants::{adopt, end_all, shut};
+pub use error::Error;
 pub use exit::{End, Exit, Stop, VERSION, complain, tame};
-pub use file::{open_regular, read_bounded, words};
+pub use file::{open_regular, read_bounded, unread, words};
 pub use follow::{Follow, LINES, MOST, too_long};
 pub use input::{InputLine, MAX_PAYLOAD, Stdin, read_lines, read_stdin, wait};
 pub use output::{Wire, deliver, is_closed, put_all, say, tell, tell_if_read};

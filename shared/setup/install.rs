@@ -90,7 +90,7 @@ fn write(vendor: &dyn Setup, request: &Request, file: &Path) -> Result<String, S
 
 /// Put the entries in and nothing else; what was done.
 fn put_in(vendor: &dyn Setup, line: &PreparedLine, file: &Path) -> Result<String, Stop> {
-    let _held = lock(file).map_err(Stop::failed)?;
+    let _held = lock(file)?;
     let old = current(file)?;
     let old = old.as_deref();
     let new =
@@ -128,7 +128,7 @@ fn remove(vendor: &dyn Setup, file: &Path) -> Result<String, Stop> {
     if current(file)?.is_none() {
         return none();
     }
-    let _held = lock(file).map_err(Stop::failed)?;
+    let _held = lock(file)?;
     let Some(text) = current(file)? else { return none() };
     match vendor.take_out(&text, file).map_err(|why| unspliced(file, &text, why))? {
         Some(new) if new == text => none(),
@@ -175,7 +175,7 @@ fn put(file: &Path, new: Option<&str>) -> Result<(), Stop> {
     let Some(new) = new else {
         return fs_err::remove_file(file).map_err(|error| Stop::failed(error.to_string()));
     };
-    let written = os::write_beside(file, new.as_bytes()).map_err(Stop::failed)?;
+    let written = os::write_beside(file, new.as_bytes())?;
     if written.through_link {
         complain(PROGRAM, &format!("{} is a link; wrote {}", file.display(), written.file.display()));
     }

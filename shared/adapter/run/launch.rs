@@ -165,7 +165,7 @@ pub fn launch(order: &LaunchOrder, room: &PrivateRoom) -> Result<Launch, String>
         true => {
             let names = STATED.iter().map(OsString::from).chain(order.carried.iter().cloned());
             launch.set.extend(names.filter_map(|name| std::env::var_os(&name).map(|value| (name, value))));
-            let home = room.folder("home").map_err(words)?;
+            let home = room.folder("home").map_err(|error| error.why())?;
             launch.set.push(("HOME".into(), home.into()));
         }
         false => (launch.removed, launch.dropped) = left_out(order.vendor),

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Hook;
-use crate::os::PrivateRoom;
+use crate::os::{self, PrivateRoom};
 use crate::seal::VerifiedFrame;
 
 pub use environment::{Fate, Variables, fate};
@@ -121,7 +121,7 @@ pub trait Journal: Sync {
     ///
     /// # Errors
     /// It cannot be read, is no regular file, or is longer than what is read of a file in a turn.
-    fn read(&self, path: &Path, into: &mut Journaled) -> std::io::Result<()>;
+    fn read(&self, path: &Path, into: &mut Journaled) -> Result<(), os::Error>;
 
     /// Whether the model may be told of a call of this tool before its record is written.
     fn comes_later(&self, tool: &str) -> bool;

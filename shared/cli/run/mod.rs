@@ -63,10 +63,11 @@ fn work(options: &Options) -> Result<End, Stop> {
     let (program, version) = adapter::run::find(options.vendor, options.program.as_deref()).map_err(Stop::failed)?;
     let run = os::run_id();
     let room =
-        PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", words(error))))?;
+        PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", error.why())))?;
     let audit = options.audit.clone().unwrap_or_else(|| room.path().join("audit.jsonl"));
-    let (_, audited) = crate::os::open_audit(&audit)
-        .map_err(|why| Stop::failed(format!("the audit {} cannot be written to: {why}", audit.display())))?;
+    let (_, audited) = crate::os::open_audit(&audit).map_err(|error| {
+        Stop::failed(format!("the audit {} cannot be written to: {}", audit.display(), error.why()))
+    })?;
     let socket = room.path().join("asked");
     let order = LaunchOrder {
         vendor: options.vendor,

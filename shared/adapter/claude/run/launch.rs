@@ -64,7 +64,7 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
     launch.dropped.retain(|name| SET.iter().all(|(set, _)| name != set));
     launch.home = home(order.vendor, &order.cwd);
     if order.hermetic {
-        let folder = room.folder("home/.claude").map_err(words)?;
+        let folder = room.folder("home/.claude").map_err(|error| error.why())?;
         let name = ".credentials.json";
         order.carry(launch, (launch.home.join(name), folder.join(name)), &KEYS, &MORE)?;
         launch.set.push(("CLAUDE_CONFIG_DIR".into(), folder.clone().into()));

@@ -51,7 +51,7 @@ pub fn agreed(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Resul
 
 /// The answers, in the order of [`ASKED`].
 fn ask(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<[Value; 3], String> {
-    let home = room.folder("agreed").map_err(words)?;
+    let home = room.folder("agreed").map_err(|error| error.why())?;
     for name in ["auth.json", ".env"] {
         let from = launch.home.join(name);
         if from.is_file() {

@@ -13,7 +13,7 @@ use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::tree::Spanned;
 use crate::decide::admits;
 use crate::frame::Operation;
-use crate::os::{PrivateRoom, words};
+use crate::os::PrivateRoom;
 
 /// The setting that takes the provider's own search out of the offer.
 pub const NO_SEARCH: &str = "web_search=\"disabled\"";
@@ -46,11 +46,11 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
     arguments.push("-".into());
     launch.arguments = arguments.into_iter().map(Into::into).collect();
     // a zsh reads this folder before every hook, and one line in it can end the hook with 0
-    let empty = room.folder("zdotdir").map_err(words)?;
+    let empty = room.folder("zdotdir").map_err(|error| error.why())?;
     launch.set.push(("ZDOTDIR".into(), empty.into()));
     launch.home = home(order.vendor, &order.cwd);
     if order.hermetic {
-        let folder = room.folder("home/.codex").map_err(words)?;
+        let folder = room.folder("home/.codex").map_err(|error| error.why())?;
         in_a_keyring(order, &launch.home)?;
         order.carry(launch, (launch.home.join("auth.json"), folder.join("auth.json")), &KEYS, &[])?;
         launch.set.push(("CODEX_HOME".into(), folder.clone().into()));
