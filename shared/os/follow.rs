@@ -102,7 +102,7 @@ mod tests {
         let path = folder.path().join("a");
         let mut follow = Follow::new(path.clone(), 2);
         assert!(told(&mut follow).is_empty());
-        let mut file = std::fs::File::create(&path).unwrap();
+        let mut file = fs_err::File::create(&path).unwrap();
         for (added, lines) in [("x\n", &[][..]), ("one\ntw", &["one"]), ("", &[]), ("o\n\nthree\n", &["two", "three"])]
         {
             file.write_all(added.as_bytes()).unwrap();
@@ -115,7 +115,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let long = "x".repeat(3 * PIECE as usize);
-        std::fs::write(&path, format!("one\n{long}\n{long}\ntwo\nhalf")).unwrap();
+        fs_err::write(&path, format!("one\n{long}\n{long}\ntwo\nhalf")).unwrap();
         let mut follow = Follow::new(path, 0);
         assert!(told(&mut follow) == ["one", &long, &long, "two"]);
         assert!(told(&mut follow).is_empty());
@@ -126,18 +126,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         // without a byte on the disk
-        std::fs::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
+        fs_err::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
         let mut follow = Follow::new(path.clone(), 8);
         let why = follow.lines(&mut |_| {}).unwrap_err().to_string();
         assert!(why.contains("more than") && why.contains(path.to_str().unwrap()), "{why}");
-        std::fs::write(&path, "\n\n1\n".repeat(LINES as usize + 1)).unwrap();
+        fs_err::write(&path, "\n\n1\n".repeat(LINES as usize + 1)).unwrap();
         let (mut follow, mut heard) = (Follow::new(path.clone(), 0), 0);
         for _ in 0..2 {
             assert!(follow.lines(&mut |_| heard += 1).unwrap_err().to_string().contains("more than"));
             assert_eq!(heard, LINES);
         }
         // what was there before counts for nothing
-        std::fs::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
+        fs_err::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
         let mut follow = Follow::new(path, MOST);
         assert!(told(&mut follow).is_empty());
     }

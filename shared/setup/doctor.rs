@@ -31,7 +31,7 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
         return Err(Stop::failed(format!("{}: no such folder", project.display())));
     }
     // vendors name their working folder as the system does, without links
-    let project = std::fs::canonicalize(&project).unwrap_or(project);
+    let project = fs_err::canonicalize(&project).unwrap_or(project);
     let asked = request.words.get(1).map(String::as_str);
     let mut reports = Vec::new();
     for vendor in ALL.iter().filter(|vendor| asked.is_none_or(|asked| asked == vendor.facts().word)) {
@@ -54,7 +54,7 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
 /// Everything that stands in the way of an entry that has just been written, for a vendor that is started in this folder:
 /// each thing for which doctor would not call it live, but for what only asking and firing tells.
 pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
-    let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.into());
+    let project = fs_err::canonicalize(project).unwrap_or_else(|_| project.into());
     match vendor.examine(Path::new(ETC), &project, None) {
         Ok(examined) => {
             let report = report(vendor, examined.as_ref(), Depth::Read);
@@ -218,7 +218,7 @@ fn beside(vendor: &dyn Hook, report: &mut Report, other: &WholeEntry) {
 
 /// A line starts the program that lies beside this one: what another does is not known.
 fn own_program(vendor: &dyn Hook, line: &Registration) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let real = |path: &Path| fs_err::canonicalize(path).ok();
     let own = std::env::current_exe().ok().map(|own| own.with_file_name(vendor.facts().program));
     let named = Path::new(&line.program);
     // one that is gone altogether is not another's

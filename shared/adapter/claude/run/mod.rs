@@ -255,8 +255,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = root.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, text).unwrap();
         };
         assert_eq!(Claude.shadows(root.path()), Ok(()));
         write("claude-code/managed-settings.json", "{\"model\":\"opus\"}");

@@ -267,7 +267,7 @@ fn vendors_word(guard: &SettingsFile, project: &Path, report: &mut Report) {
 fn hint(project: &Path, report: &mut Report) {
     let above = project.ancestors().skip(1).map(|folder| folder.join(".claude/settings.json"));
     let home = user_folder(&own).map(|folder| folder.join("settings.json"));
-    let ours = |file: &PathBuf| names(&std::fs::read_to_string(file).unwrap_or_default(), Claude::FACTS.program);
+    let ours = |file: &PathBuf| names(&fs_err::read_to_string(file).unwrap_or_default(), Claude::FACTS.program);
     for file in above.filter(|file| Some(file) != home.as_ref()).filter(&ours) {
         report.why.push(format!(
             "{}: an entry of ours, which the vendor does not read when it is started here; start it there",
@@ -290,7 +290,7 @@ fn hint(project: &Path, report: &mut Report) {
 fn worktrees(project: &Path, file: &Path, report: &mut Report) {
     for worktree in git::worktrees(project) {
         let own = worktree.join(".claude/settings.json");
-        let text = std::fs::read_to_string(own).unwrap_or_default();
+        let text = fs_err::read_to_string(own).unwrap_or_default();
         if !names(&text, Claude::FACTS.program) {
             report.notes.push(format!(
                 "{}: a linked worktree, in which {} is not read; say mh-setup claude --project there as well",

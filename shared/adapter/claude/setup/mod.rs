@@ -49,7 +49,7 @@ impl Setup for Claude {
             EntryPlace::Untold => Err(Unplaced::Untold("say where: --project DIR or --user".into())),
             EntryPlace::Project(project) => {
                 // as the vendor names the folder that it is started in
-                let real = std::fs::canonicalize(project).ok().filter(|project| project.is_dir());
+                let real = fs_err::canonicalize(project).ok().filter(|project| project.is_dir());
                 let real = real.ok_or_else(|| Unplaced::Missing(format!("{}: no such folder", project.display())))?;
                 Ok(real.join(".claude/settings.json"))
             }

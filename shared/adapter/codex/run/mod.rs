@@ -188,8 +188,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = root.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, text).unwrap();
         };
         assert_eq!(Codex.shadows(root.path()), Ok(()));
         write("codex/config.toml", "# hooks\nmodel = \"x\"\n");
@@ -203,7 +203,7 @@ mod tests {
             ("hooks.json", "{\"hooks\":{\"PreToolUse\":[]}}"),
             ("requirements.toml", "allow_managed_hooks_only = true\n"),
         ] {
-            std::fs::remove_dir_all(root.path().join("codex")).unwrap();
+            fs_err::remove_dir_all(root.path().join("codex")).unwrap();
             write(&format!("codex/{name}"), text);
             assert!(Codex.shadows(root.path()).unwrap_err().starts_with("SHADOWED: "), "{name} {text}");
         }
@@ -222,7 +222,7 @@ mod tests {
             ("LD_PRELOAD=/x.so", Some("LD_PRELOAD")),
             ("MH_FRAME=/x", Some("MH_FRAME")),
         ] {
-            std::fs::write(home.path().join(".env"), text).unwrap();
+            fs_err::write(home.path().join(".env"), text).unwrap();
             match (Codex.env_file(home.path()), named) {
                 (Ok(()), None) => {}
                 (Err(why), Some(name)) => {
@@ -231,8 +231,8 @@ mod tests {
                 (found, _) => panic!("{text}: {found:?}"),
             }
         }
-        std::fs::remove_file(home.path().join(".env")).unwrap();
-        std::fs::create_dir(home.path().join(".env")).unwrap();
+        fs_err::remove_file(home.path().join(".env")).unwrap();
+        fs_err::create_dir(home.path().join(".env")).unwrap();
         assert!(Codex.env_file(home.path()).unwrap_err().contains("it cannot be read"));
     }
 

@@ -69,7 +69,7 @@ fn walk(home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![home.join("sessions")];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        for entry in fs_err::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
@@ -118,7 +118,7 @@ fn read(path: &Path, into: &mut Journaled) -> Result<(), os::Error> {
 fn file(home: &Path, id: &str) -> Option<PathBuf> {
     let mut left = vec![home.join("sessions")];
     while let Some(path) = left.pop() {
-        let Ok(entries) = std::fs::read_dir(&path) else { continue };
+        let Ok(entries) = fs_err::read_dir(&path) else { continue };
         let mut below: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         let named = |path: &&PathBuf| {
             let name = path.file_name().map(|name| name.to_string_lossy());

@@ -13,6 +13,7 @@ pub fn narrow(folder: &Path) -> Result<(), String> {
     let shown = |path: &Path, why: &str| format!("SHADOWED: {}: {why}", path.display());
     let unread =
         |path: &Path, why: &str| shown(path, &format!("it cannot be read, so it is not known to be harmless: {why}"));
+    #[expect(clippy::disallowed_methods, reason = "the sentence names the folder")]
     let found = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(unread(folder, &os::words(error))),
@@ -77,7 +78,7 @@ mod tests {
     fn rules_that_allow_a_command_refuse_the_run() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("rules");
-        std::fs::create_dir_all(&folder).unwrap();
+        fs_err::create_dir_all(&folder).unwrap();
         assert_eq!(narrow(&folder), Ok(()));
         for (text, harmless) in [
             ("", true),
@@ -99,7 +100,7 @@ mod tests {
             ("network_rule(host=\"x\", decision=\"allow\")", false),
             ("prefix_rule(pattern=[\"rm\"], decision=\"forbidden\")\nnetwork_rule(host=\"x\")", false),
         ] {
-            std::fs::write(folder.join("default.rules"), text).unwrap();
+            fs_err::write(folder.join("default.rules"), text).unwrap();
             let found = narrow(&folder);
             assert_eq!(found.is_ok(), harmless, "{text}: {found:?}");
             assert!(
@@ -107,7 +108,7 @@ mod tests {
                 "{text}"
             );
         }
-        std::fs::rename(folder.join("default.rules"), folder.join("notes.txt")).unwrap();
+        fs_err::rename(folder.join("default.rules"), folder.join("notes.txt")).unwrap();
         assert_eq!(narrow(&folder), Ok(()));
     }
 }

@@ -145,7 +145,7 @@ fn entries(files: &[ConfigFile], report: &mut Report) -> Vec<WholeEntry> {
     for (at, config) in files.iter().enumerate() {
         let file = config.path.display();
         if let Some(why) = &config.broken {
-            let text = std::fs::read_to_string(&config.path).unwrap_or_default();
+            let text = fs_err::read_to_string(&config.path).unwrap_or_default();
             if names(&text, Codex::FACTS.program) {
                 report.state = Liveness::NotLive;
                 report.why.push(format!("{file}: it does not load: {why}"));
