@@ -1,5 +1,6 @@
 //! How a process ends, and what it says to a person.
 
+use std::fmt;
 use std::process::ExitCode;
 
 use super::Error;
@@ -76,6 +77,14 @@ impl Stop {
         Stop { end, why: format!("{file}: {}: {refusal}", refusal.name()) }
     }
 }
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for Stop {}
 
 impl From<lexopt::Error> for Stop {
     fn from(error: lexopt::Error) -> Self {

@@ -26,7 +26,7 @@ pub use audit::{append, now, open_audit};
 pub use descendants::{adopt, end_all, shut};
 pub use error::Error;
 pub use exit::{End, Exit, Stop, VERSION, complain, tame};
-pub use file::{open_regular, read_bounded, unread, words};
+pub use file::{open_regular, read_bounded, unread, words, words_of};
 pub use follow::{Follow, LINES, MOST, too_long};
 pub use input::{InputLine, MAX_PAYLOAD, Stdin, read_lines, read_stdin, wait};
 pub use output::{Wire, deliver, is_closed, put_all, say, tell, tell_if_read};

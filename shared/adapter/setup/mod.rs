@@ -8,6 +8,7 @@ pub mod text;
 pub mod tree;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -147,6 +148,15 @@ pub enum Unplaced {
     Missing(String),
 }
 
+impl fmt::Display for Unplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Unplaced::Untold(why) | Unplaced::Missing(why)) = self;
+        f.write_str(why)
+    }
+}
+
+impl std::error::Error for Unplaced {}
+
 /// The reason why entries cannot be put into a text, or taken out of it.
 #[derive(Debug)]
 pub enum Unspliced {
@@ -154,6 +164,24 @@ pub enum Unspliced {
     At(Fault),
     /// The name of the file does not let them.
     Name(String),
+}
+
+impl fmt::Display for Unspliced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unspliced::At(fault) => fault.fmt(f),
+            Unspliced::Name(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Unspliced {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Unspliced::At(fault) => Some(fault),
+            Unspliced::Name(_) => None,
+        }
+    }
 }
 
 impl From<Fault> for Unspliced {

@@ -15,14 +15,14 @@ use std::time::Instant;
 use self::options::{Errand, Format, Options};
 use self::report::Transcript;
 
-use crate::adapter::run::{Journaled, LaunchOrder, Run, TurnEvent};
+use crate::adapter::run::{Journaled, LaunchOrder, Run, Shadowed, TurnEvent};
 use crate::adapter::{self, Hook};
 use crate::os::release::Release;
 use crate::os::{self, End, InputLine, PrivateRoom, Stop, complain, words};
 use crate::protocol::MAX_LINE;
 use crate::run::{
-    self, About, Backpressure, Code, Drive, Embedder, Events, Lines, Merge, Outside, Post, Promise, Queue, Stopped,
-    StreamLines,
+    self, About, Backpressure, Drive, Embedder, Events, Lines, Merge, Outside, Post, Promise, Queue, Stopped,
+    StreamLines, Unhonoured,
 };
 use crate::seal::{self, VerifiedFrame};
 
@@ -95,11 +95,11 @@ fn work(options: &Options) -> Result<End, Stop> {
         instructions: options.instructions()?,
         options: passed,
     };
-    let launch = adapter::run::launch(&order, &room).map_err(Stop::failed)?;
+    let launch = adapter::run::launch(&order, &room).map_err(|why| Stop::failed(why.to_string()))?;
     os::shut().map_err(|why| Stop::failed(format!("this run could not be kept out of the agent's reach: {why}")))?;
     os::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
     if order.frame.is_some() {
-        order.vendor.agrees(&order, &launch, &room).map_err(|why| shadowed(options, why))?;
+        order.vendor.agrees(&order, &launch, &room).map_err(|why| refused(options, why))?;
     }
     let drive = Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
     let post = drive.post();
@@ -246,10 +246,9 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
             // a signal does both where there are no lines
             Some((_, None)) => continue,
         };
-        let code = Code::UnsupportedControl;
-        return Err(refused(options, control, code, format!("{}: {control} {why}", code.word())));
+        return Err(refused(options, Unhonoured::Unsupported { control: control.clone(), why }));
     }
-    let shadowed = |why| shadowed(options, why);
+    let shadowed = |why: Shadowed| refused(options, why);
     options.vendor.shadows(Path::new("/etc")).map_err(shadowed)?;
     adapter::run::carried(options.vendor, &options.carried).map_err(shadowed)?;
     if !options.hermetic {
@@ -259,16 +258,12 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
 }
 
 /// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.
-fn refused(options: &Options, command: &str, code: Code, why: String) -> Stop {
+fn refused(options: &Options, why: impl Into<Unhonoured>) -> Stop {
+    let why = why.into();
     if options.format == Format::Events {
-        report::refused(command, code, &why);
+        report::refused(&why);
     }
-    Stop::failed(why)
-}
-
-/// The same of what would override the decisions.
-fn shadowed(options: &Options, why: String) -> Stop {
-    refused(options, "tool.decide", Code::Shadowed, why)
+    Stop::failed(why.to_string())
 }
 
 /// The hook program that lies beside this one.
