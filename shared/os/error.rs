@@ -38,12 +38,12 @@ pub enum Error {
 
 impl Error {
     /// A file with this fault.
-    pub(super) fn fault(path: &Path, what: impl Into<Cow<'static, str>>) -> Error {
+    pub fn fault(path: &Path, what: impl Into<Cow<'static, str>>) -> Error {
         Error::File { path: path.into(), what: what.into(), source: None }
     }
 
     /// A file with this fault, by an error of the system.
-    pub(super) fn by(path: &Path, what: &'static str, source: impl Into<io::Error>) -> Error {
+    pub fn by(path: &Path, what: &'static str, source: impl Into<io::Error>) -> Error {
         Error::File { path: path.into(), what: what.into(), source: Some(source.into()) }
     }
 

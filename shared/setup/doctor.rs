@@ -24,7 +24,7 @@ const ETC: &str = "/etc";
 /// Look into every vendor, or into the one that is asked about.
 pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     let project = match &request.project {
-        Some(project) => absolute(project).map_err(Stop::failed)?,
+        Some(project) => absolute(project)?,
         None => std::env::current_dir().map_err(|error| Stop::failed(os::words(error)))?,
     };
     if !project.is_dir() {
@@ -35,7 +35,7 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     let asked = request.words.get(1).map(String::as_str);
     let mut reports = Vec::new();
     for vendor in ALL.iter().filter(|vendor| asked.is_none_or(|asked| asked == vendor.facts().word)) {
-        let examined = vendor.examine(Path::new(ETC), &project, request.settings.as_deref()).map_err(Stop::failed)?;
+        let examined = vendor.examine(Path::new(ETC), &project, request.settings.as_deref())?;
         reports.push(report(*vendor, examined.as_ref(), Depth::Probed));
     }
     reports.iter_mut().for_each(Report::settle);
@@ -60,7 +60,7 @@ pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
             let report = report(vendor, examined.as_ref(), Depth::Read);
             report.why.iter().cloned().chain(report.losses.iter().map(Loss::line)).collect()
         }
-        Err(why) => vec![why],
+        Err(why) => vec![why.to_string()],
     }
 }
 

@@ -18,6 +18,7 @@ impl From<Unplaced> for Stop {
         match unplaced {
             Unplaced::Untold(why) => Stop::usage(why),
             Unplaced::Missing(why) => Stop::failed(why),
+            Unplaced::Unnamed(error) => error.into(),
         }
     }
 }
@@ -26,7 +27,7 @@ impl From<Unplaced> for Stop {
 pub(crate) fn work(vendor: &dyn Setup, request: &Request) -> Result<(String, End), Stop> {
     let place = request.place();
     offered(vendor, request)?;
-    vendor.ready().map_err(Stop::failed)?;
+    vendor.ready()?;
     let text = match request.printed() {
         Some(form) => print(vendor, request, form)?,
         None => {
@@ -55,7 +56,7 @@ fn offered(vendor: &dyn Setup, request: &Request) -> Result<(), Stop> {
 fn print(vendor: &dyn Setup, request: &Request, form: PrintedForm) -> Result<String, Stop> {
     let line = prepare(vendor, request)?;
     line.safe(false)?;
-    let text = vendor.printed(&line.registration, form).map_err(Stop::failed)?;
+    let text = vendor.printed(&line.registration, form)?;
     if form == PrintedForm::Managed {
         let file = vendor.managed_file();
         complain(PROGRAM, &format!("for {file}, written by root; every other hook is shut out"));
@@ -190,7 +191,7 @@ fn current(file: &Path) -> Result<Option<String>, Stop> {
 /// Name the place in a file by line and column.
 fn unspliced(file: &Path, text: &str, why: Unspliced) -> Stop {
     Stop::failed(match why {
-        Unspliced::Name(why) => why,
+        Unspliced::Name(error) => error.to_string(),
         Unspliced::At(fault) => {
             let (line, column) = line_and_column(text, fault.at());
             format!(

@@ -25,8 +25,8 @@ pub fn text_of(file: &Path) -> Option<Result<String, String>> {
 ///
 /// # Errors
 /// There is no working folder, or no path.
-pub fn absolute(path: &Path) -> Result<PathBuf, String> {
-    let whole = std::path::absolute(path).map_err(|error| format!("{}: {}", path.display(), os::words(error)))?;
+pub fn absolute(path: &Path) -> Result<PathBuf, os::Error> {
+    let whole = std::path::absolute(path).map_err(|error| os::Error::by(path, "", error))?;
     let real = whole.parent().and_then(|folder| fs_err::canonicalize(folder).ok());
     Ok(match (real, whole.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
@@ -38,6 +38,6 @@ pub fn absolute(path: &Path) -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// It is not UTF-8.
-pub fn in_words(path: &Path) -> Result<String, String> {
-    path.to_str().map(String::from).ok_or_else(|| format!("{}: not UTF-8, so no entry can name it", path.display()))
+pub fn in_words(path: &Path) -> Result<String, os::Error> {
+    path.to_str().map(String::from).ok_or_else(|| os::Error::fault(path, "not UTF-8, so no entry can name it"))
 }

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use super::{DOCTOR_CALL, Hook, Registration};
 use crate::json::Fault;
+use crate::os;
+use crate::os::release::NoAnswer;
 use crate::seal::VerifiedFrame;
 use report::{Report, SeenFile};
 use terms::EntryTerms;
@@ -34,7 +36,7 @@ pub trait Setup: Hook {
     ///
     /// # Errors
     /// It would not.
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), Unplaced> {
         Ok(())
     }
 
@@ -48,7 +50,7 @@ pub trait Setup: Hook {
     ///
     /// # Errors
     /// They cannot name what they have to.
-    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String>;
+    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, Unplaced>;
 
     /// The file of the administrator's, which managed entries go into.
     fn managed_file(&self) -> &'static str;
@@ -76,7 +78,7 @@ pub trait Setup: Hook {
 
     /// The word of the vendor's own doctor on the configuration that it reads in this folder, with the program that was
     /// asked; `None` where there is no such program, or no such doctor.
-    fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, String>)> {
+    fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, NoAnswer>)> {
         let _ = folder;
         None
     }
@@ -97,7 +99,7 @@ pub trait Setup: Hook {
     ///
     /// # Errors
     /// It cannot be told where that is.
-    fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, String>;
+    fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, Unplaced>;
 }
 
 /// The places and forms of a vendor's entries, each as it stands in the help of `mh-setup`, or why the vendor has none.
@@ -140,22 +142,39 @@ pub enum PrintedForm {
 }
 
 /// The reason why there is no place for entries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Unplaced {
     /// The command line does not say where.
     Untold(String),
     /// The place cannot be found.
     Missing(String),
+    /// The place has no name that an entry could have.
+    Unnamed(os::Error),
 }
 
 impl fmt::Display for Unplaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Unplaced::Untold(why) | Unplaced::Missing(why)) = self;
-        f.write_str(why)
+        match self {
+            Unplaced::Untold(why) | Unplaced::Missing(why) => f.write_str(why),
+            Unplaced::Unnamed(error) => error.fmt(f),
+        }
     }
 }
 
-impl std::error::Error for Unplaced {}
+impl std::error::Error for Unplaced {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Unplaced::Untold(_) | Unplaced::Missing(_) => None,
+            Unplaced::Unnamed(error) => Some(error),
+        }
+    }
+}
+
+impl From<os::Error> for Unplaced {
+    fn from(error: os::Error) -> Self {
+        Unplaced::Unnamed(error)
+    }
+}
 
 /// The reason why entries cannot be put into a text, or taken out of it.
 #[derive(Debug)]
@@ -163,14 +182,14 @@ pub enum Unspliced {
     /// The text does not let them, at this byte.
     At(Fault),
     /// The name of the file does not let them.
-    Name(String),
+    Name(os::Error),
 }
 
 impl fmt::Display for Unspliced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unspliced::At(fault) => fault.fmt(f),
-            Unspliced::Name(why) => f.write_str(why),
+            Unspliced::Name(error) => error.fmt(f),
         }
     }
 }
@@ -179,8 +198,14 @@ impl std::error::Error for Unspliced {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Unspliced::At(fault) => Some(fault),
-            Unspliced::Name(_) => None,
+            Unspliced::Name(error) => Some(error),
         }
+    }
+}
+
+impl From<os::Error> for Unspliced {
+    fn from(error: os::Error) -> Self {
+        Unspliced::Name(error)
     }
 }
 

@@ -16,6 +16,7 @@ use self::options::{Errand, Format, Options};
 use self::report::Transcript;
 
 use crate::adapter::run::{Journaled, LaunchOrder, Run, Shadowed, TurnEvent};
+use crate::adapter::setup::file::in_words;
 use crate::adapter::{self, Hook};
 use crate::os::release::Release;
 use crate::os::{self, End, InputLine, PrivateRoom, Stop, complain, words};
@@ -59,7 +60,7 @@ fn work(options: &Options) -> Result<End, Stop> {
     };
     let promise = promise.transpose().map_err(Stop::failed)?;
     let hook = hook(options.vendor)?;
-    let prompt = prompt::take(&options.prompt, options.asking.is_none()).map_err(Stop::failed)?;
+    let prompt = prompt::take(&options.prompt, options.asking.is_none())?;
     let (program, version) = adapter::run::find(options.vendor, options.program.as_deref()).map_err(Stop::failed)?;
     let run = os::run_id();
     let room =
@@ -75,9 +76,9 @@ fn work(options: &Options) -> Result<End, Stop> {
         hook,
         frame,
         policy: options.policy,
-        audit: utf8(&audit)?,
+        audit: in_words(&audit)?,
         decider: match options.asking {
-            Some(_) => Some(format!("unix:{}", utf8(&socket)?)),
+            Some(_) => Some(format!("unix:{}", in_words(&socket)?)),
             None => options.decider.clone(),
         },
         // the hook's own limit lies above the embedder's, which denies with a better reason
@@ -105,7 +106,7 @@ fn work(options: &Options) -> Result<End, Stop> {
     let post = drive.post();
     if options.asking.is_some() {
         let post = post.clone();
-        run::listen(&socket, move |knock| post.send(Outside::Hook(knock))).map_err(Stop::failed)?;
+        run::listen(&socket, move |knock| post.send(Outside::Hook(knock)))?;
     }
     let before = report::before(options, &order, &launch, version);
     let lost = post.clone();
@@ -127,7 +128,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         let room_for_more = room_for_more.clone();
         std::thread::spawn(move || commands(&post, &room_for_more));
     }
-    let (ending, late) = drive.run(&launch, options.timeout, &room_for_more, &mut course).map_err(Stop::failed)?;
+    let (ending, late) = drive.run(&launch, options.timeout, &room_for_more, &mut course)?;
     let judgements = course.settle();
     let turn = &mut course.turn;
     let journaled = options.vendor.journal().map(|_| journaled(options.vendor, &launch.home, turn.session.as_deref()));
@@ -225,7 +226,7 @@ fn commands(post: &Post, room: &Backpressure) {
 /// The frame, refused before money is spent.
 fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
     let Some(path) = &options.frame else { return Ok(None) };
-    let shown = utf8(path)?;
+    let shown = in_words(path)?;
     os::read_bounded(path, seal::MAX_BYTES)
         .and_then(|bytes| seal::verify(&bytes, options.pin.as_ref()))
         .map(|frame| Some((shown.clone(), frame)))
@@ -271,7 +272,7 @@ fn hook(vendor: &dyn Hook) -> Result<String, Stop> {
     let own = std::env::current_exe().map_err(|error| Stop::failed(words(error)))?;
     let hook = own.with_file_name(vendor.facts().program);
     match hook.is_file() {
-        true => utf8(&hook),
+        true => Ok(in_words(&hook)?),
         false => Err(Stop::failed(format!("{}: no such file; it belongs beside mh-run", hook.display()))),
     }
 }
@@ -285,12 +286,6 @@ fn journaled(vendor: &dyn Run, home: &Path, session: Option<&str>) -> Option<Jou
         journal.read(file, &mut journaled).ok()?;
     }
     (!files.is_empty()).then_some(journaled)
-}
-
-fn utf8(path: &Path) -> Result<String, Stop> {
-    path.to_str()
-        .map(String::from)
-        .ok_or_else(|| Stop::failed(format!("{}: not UTF-8, so no entry can name it", path.display())))
 }
 
 impl Options {

@@ -14,7 +14,7 @@ use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::report::{Liveness, Loss, OtherHook, Report, SeenFile};
 use crate::adapter::setup::terms::names;
 use crate::adapter::setup::tree::Spanned;
-use crate::adapter::setup::{Depth, Examined, Setup as _, Trial, WholeEntry, Wiring, mcp_call, payloads};
+use crate::adapter::setup::{Depth, Examined, Setup as _, Trial, Unplaced, WholeEntry, Wiring, mcp_call, payloads};
 use crate::os::git;
 use crate::os::obeyed::obeyed;
 
@@ -26,13 +26,13 @@ pub(super) struct ReadSettings {
 
 impl ReadSettings {
     /// Read them. `flag` is the file of `--settings`.
-    pub(super) fn read(etc: &Path, project: &Path, flag: Option<&Path>) -> Result<ReadSettings, String> {
+    pub(super) fn read(etc: &Path, project: &Path, flag: Option<&Path>) -> Result<ReadSettings, Unplaced> {
         let flag = flag.map(absolute).transpose()?;
         if let Some(missing) = flag.as_ref().filter(|file| !file.exists()) {
-            return Err(format!(
+            return Err(Unplaced::Missing(format!(
                 "{}: no such file, and claude does not start with --settings on it",
                 missing.display()
-            ));
+            )));
         }
         let places = SettingsFiles { etc: etc.into(), user: user_folder(&own), project: project.into(), flag };
         Ok(ReadSettings { project: project.into(), files: places.read() })
