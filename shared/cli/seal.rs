@@ -100,7 +100,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
         }
     };
     if let Some(target) = &output {
-        let written = os::write_beside(target, sealed.document().as_bytes()).map_err(Stop::failed)?;
+        let written = os::write_beside(target, sealed.document().as_bytes())?;
         if written.through_link {
             complain(PROGRAM, &format!("{} is a link; wrote {}", target.display(), written.file.display()));
         }

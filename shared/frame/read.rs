@@ -48,6 +48,8 @@ impl fmt::Display for Misshapen {
     }
 }
 
+impl std::error::Error for Misshapen {}
+
 /// Read one document.
 ///
 /// # Errors

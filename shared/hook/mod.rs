@@ -114,10 +114,12 @@ fn work(vendor: &dyn Hook, start: Instant, arguments: Vec<OsString>) -> Exit {
     if let (Some(file), true) = (&setup.audit, judged.counts) {
         judged.record.micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         judged.record.at = os::now();
-        if let Err(why) = os::append(file, &judged.record.line()) {
+        if let Err(error) = os::append(file, &judged.record.line()) {
             let file = clipped(&shown(&file.to_string_lossy()), 300);
-            judged.verdict =
-                Verdict::Deny(stopped(vendor, &format!("the audit line could not be written to {file}: {why}")));
+            judged.verdict = Verdict::Deny(stopped(
+                vendor,
+                &format!("the audit line could not be written to {file}: {}", error.why()),
+            ));
         }
     }
     // a decider may have used all the time there was, and its denial has to go out still

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
-use super::file::words;
+use super::Error;
 
 /// Where bytes went.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +23,11 @@ pub struct Written {
 ///
 /// # Errors
 /// What failed, naming the file. The target is untouched then.
-pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, String> {
-    let name = target.display();
+pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, Error> {
     let (file, through_link) = behind_link(target)?;
     let mode = match std::fs::metadata(&file) {
         Ok(found) if !found.is_file() => {
-            return Err(format!("{name}: it is not a regular file, so it is not replaced"));
+            return Err(Error::fault(target, "it is not a regular file, so it is not replaced"));
         }
         Ok(found) => found.permissions().mode() & 0o7777,
         Err(_) => 0o644,
@@ -39,10 +38,11 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, String> {
         _ => Path::new("."),
     };
     if matches!(folder.try_exists(), Ok(false)) {
-        return Err(format!("{name}: there is no folder {}; make it first", folder.display()));
+        return Err(Error::fault(target, format!("there is no folder {}; make it first", folder.display())));
     }
-    let base = file.file_name().ok_or_else(|| format!("{name}: this names no file"))?.to_string_lossy().into_owned();
-    let (mut out, beside) = create(|name| folder.join(format!(".{base}.{name}.mh-new")), mode).map_err(words)?;
+    let base = file.file_name().ok_or_else(|| Error::fault(target, "this names no file"))?;
+    let base = base.to_string_lossy().into_owned();
+    let (mut out, beside) = create(|name| folder.join(format!(".{base}.{name}.mh-new")), mode).map_err(Error::plain)?;
     let written = (|| -> std::io::Result<()> {
         out.write_all(bytes)?;
         if exists {
@@ -55,7 +55,7 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, String> {
     })();
     written.map_err(|error| {
         let _ = std::fs::remove_file(&beside);
-        words(error)
+        Error::plain(error)
     })?;
     Ok(Written { file, through_link })
 }
@@ -79,20 +79,20 @@ fn create(path: impl Fn(&str) -> PathBuf, mode: u32) -> std::io::Result<(fs_err:
 }
 
 /// The file that a path stands for.
-fn behind_link(target: &Path) -> Result<(PathBuf, bool), String> {
-    let name = target.display();
+fn behind_link(target: &Path) -> Result<(PathBuf, bool), Error> {
     let Some(link) = std::fs::symlink_metadata(target).ok().filter(std::fs::Metadata::is_symlink) else {
         return Ok((target.into(), false));
     };
     if std::fs::read_link(target).is_ok_and(|leads| leads.starts_with("/proc")) || target.starts_with("/dev/fd") {
-        return Err(format!("{name}: it is an open descriptor and no file of its own, so it cannot be replaced"));
+        return Err(Error::fault(target, "it is an open descriptor and no file of its own, so it cannot be replaced"));
     }
-    let file = std::fs::canonicalize(target)
-        .map_err(|error| format!("{name}: it is a link that leads nowhere: {}", words(error)))?;
+    let file =
+        std::fs::canonicalize(target).map_err(|error| Error::by(target, "it is a link that leads nowhere", error))?;
     let me = rustix::process::geteuid().as_raw();
-    let owner = std::fs::metadata(&file).map_err(|error| format!("{name}: {}", words(error)))?.uid();
+    let owner = std::fs::metadata(&file).map_err(|error| Error::by(target, "", error))?.uid();
     if link.uid() != me || owner != me {
-        return Err(format!("{name}: it is a link, and the link or its file {} is not yours", file.display()));
+        let what = format!("it is a link, and the link or its file {} is not yours", file.display());
+        return Err(Error::fault(target, what));
     }
     Ok((file, true))
 }

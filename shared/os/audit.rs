@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::Errno;
 
-use super::file::words;
+use super::Error;
 
 /// The time, by RFC 3339 in UTC. A clock outside the years that it has is put at their edge.
 pub fn now() -> String {
@@ -24,19 +24,19 @@ pub fn now() -> String {
 ///
 /// # Errors
 /// Why the line is not there, or not whole.
-pub fn append(path: &Path, text: &str) -> Result<(), String> {
+pub fn append(path: &Path, text: &str) -> Result<(), Error> {
     let (file, size) = open_audit(path)?;
     let mut line = Vec::new();
     if let Some(last) = size.checked_sub(1) {
         let mut byte = [b'\n'];
-        rustix::io::pread(&file, &mut byte, last).map_err(words)?;
+        rustix::io::pread(&file, &mut byte, last).map_err(|error| Error::by(path, "", error))?;
         line.extend((byte != [b'\n']).then_some(b'\n'));
     }
     line.extend(text.as_bytes());
     match rustix::io::write(&file, &line) {
         Ok(written) if written == line.len() => Ok(()),
-        Ok(_) => Err("the disk is full, or a limit is reached".into()),
-        Err(error) => Err(words(error)),
+        Ok(_) => Err(Error::fault(path, "the disk is full, or a limit is reached")),
+        Err(error) => Err(Error::by(path, "", error)),
     }
 }
 
@@ -45,15 +45,15 @@ pub fn append(path: &Path, text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// Why no line could be appended to it.
-pub fn open_audit(path: &Path) -> Result<(rustix::fd::OwnedFd, u64), String> {
+pub fn open_audit(path: &Path) -> Result<(rustix::fd::OwnedFd, u64), Error> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
-        Errno::LOOP => "it is a link".into(),
-        error => words(error),
+        Errno::LOOP => Error::fault(path, "it is a link"),
+        error => Error::by(path, "", error),
     })?;
-    let found = fstat(&file).map_err(words)?;
+    let found = fstat(&file).map_err(|error| Error::by(path, "", error))?;
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => Ok((file, u64::try_from(found.st_size).unwrap_or(0))),
-        _ => Err("it is not a regular file".into()),
+        _ => Err(Error::fault(path, "it is not a regular file")),
     }
 }

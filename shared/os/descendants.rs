@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
+use super::Error;
+
 /// How long to go on ending what keeps starting new processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -17,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// The system refuses it.
 #[cfg(target_os = "linux")]
-pub fn shut() -> Result<(), String> {
+pub fn shut() -> Result<(), Error> {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(crate::os::words)
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(Error::plain)
 }
 
 /// Descriptors have no names there.
@@ -27,7 +29,7 @@ pub fn shut() -> Result<(), String> {
 /// # Errors
 /// None.
 #[cfg(not(target_os = "linux"))]
-pub fn shut() -> Result<(), String> {
+pub fn shut() -> Result<(), Error> {
     Ok(())
 }
 
@@ -36,8 +38,8 @@ pub fn shut() -> Result<(), String> {
 /// # Errors
 /// The system has no such thing, or refuses it.
 #[cfg(target_os = "linux")]
-pub fn adopt() -> Result<(), String> {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(crate::os::words)
+pub fn adopt() -> Result<(), Error> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(Error::plain)
 }
 
 /// Not measured there: what a vendor leaves in other groups may live on.
@@ -45,7 +47,7 @@ pub fn adopt() -> Result<(), String> {
 /// # Errors
 /// None.
 #[cfg(not(target_os = "linux"))]
-pub fn adopt() -> Result<(), String> {
+pub fn adopt() -> Result<(), Error> {
     Ok(())
 }
 

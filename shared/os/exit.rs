@@ -1,7 +1,9 @@
 //! How a process ends, and what it says to a person.
 
+use std::fmt;
 use std::process::ExitCode;
 
+use super::Error;
 use super::output::tell;
 use crate::seal::Refusal;
 
@@ -76,9 +78,23 @@ impl Stop {
     }
 }
 
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for Stop {}
+
 impl From<lexopt::Error> for Stop {
     fn from(error: lexopt::Error) -> Self {
         Stop::usage(error.to_string())
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::failed(error.to_string())
     }
 }
 

@@ -6,18 +6,21 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::Errno;
 
+use super::Error;
 use crate::seal::Refusal;
 
 /// Open a regular file to read it. A FIFO, a device or a folder is refused without waiting on it, so whoever can put one
 /// in a file's place holds nobody up.
 ///
 /// # Errors
-/// It is not there, is something else, or cannot be opened; the error names the file.
-pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
-    let named = |error: std::io::Error| {
-        std::io::Error::new(error.kind(), format!("cannot read `{}`: {}", path.display(), words(error)))
-    };
-    regular(path).map(|(file, _)| file.into()).map_err(named)
+/// It is not there, is something else, or cannot be opened.
+pub fn open_regular(path: &Path) -> Result<std::fs::File, Error> {
+    regular(path).map(|(file, _)| file.into()).map_err(|error| unread(path, error))
+}
+
+/// A file that cannot be read.
+pub fn unread(path: &Path, error: std::io::Error) -> Error {
+    Error::undone("cannot read", path, error)
 }
 
 /// The file, and its size.
@@ -65,7 +68,12 @@ pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
 /// An error of the system in a few words, without its number; the file before them, where the
 /// error names one.
 pub fn words(error: impl Into<std::io::Error>) -> String {
-    let text = error.into().to_string();
+    words_of(&error.into())
+}
+
+/// The same of one that is kept.
+pub fn words_of(error: &std::io::Error) -> String {
+    let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let words = text.rsplit_once("`: ").map_or(0, |(file, _)| file.len() + 3);
     let mut letters = text[words..].chars();

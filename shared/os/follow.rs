@@ -1,9 +1,10 @@
 //! A file that others append lines to, read as it grows.
 
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::open_regular;
+use super::file::unread;
+use super::{Error, open_regular};
 
 /// The most that is read of one file in a turn, in bytes. Who writes to it may be anybody, and without end; a turn's
 /// lines are far from that.
@@ -44,22 +45,22 @@ impl Follow {
     /// # Errors
     /// It is there and cannot be read, or is no regular file; or more was added to it than [`MOST`]
     /// and [`LINES`] allow.
-    pub fn lines(&mut self, each: &mut dyn FnMut(&[u8])) -> std::io::Result<()> {
+    pub fn lines(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         let mut file = match open_regular(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             other => other?,
         };
-        let end = file.metadata()?.len();
+        let end = file.metadata().map_err(Error::plain)?.len();
         if end.saturating_sub(self.from) > MOST || self.lines > LINES {
             return Err(too_long(&self.path));
         }
         if end <= self.at {
             return Ok(());
         }
-        file.seek(SeekFrom::Start(self.at))?;
+        file.seek(SeekFrom::Start(self.at)).map_err(Error::plain)?;
         while self.at < end {
             let before = self.rest.len();
-            let read = (&mut file).take(PIECE.min(end - self.at)).read_to_end(&mut self.rest)?;
+            let read = (&mut file).take(PIECE.min(end - self.at)).read_to_end(&mut self.rest).map_err(Error::plain)?;
             if read == 0 {
                 break;
             }
@@ -80,9 +81,8 @@ impl Follow {
 }
 
 /// What is wrong with a file to which more was added than is read.
-pub fn too_long(path: &Path) -> std::io::Error {
-    let path = path.display();
-    std::io::Error::other(format!("cannot read `{path}`: more than {LINES} lines or {MOST} bytes were added to it"))
+pub fn too_long(path: &Path) -> Error {
+    unread(path, io::Error::other(format!("more than {LINES} lines or {MOST} bytes were added to it")))
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
         let path = folder.path().join("a");
         let mut follow = Follow::new(path.clone(), 2);
         assert!(told(&mut follow).is_empty());
-        let mut file = std::fs::File::create(&path).unwrap();
+        let mut file = fs_err::File::create(&path).unwrap();
         for (added, lines) in [("x\n", &[][..]), ("one\ntw", &["one"]), ("", &[]), ("o\n\nthree\n", &["two", "three"])]
         {
             file.write_all(added.as_bytes()).unwrap();
@@ -115,7 +115,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let long = "x".repeat(3 * PIECE as usize);
-        std::fs::write(&path, format!("one\n{long}\n{long}\ntwo\nhalf")).unwrap();
+        fs_err::write(&path, format!("one\n{long}\n{long}\ntwo\nhalf")).unwrap();
         let mut follow = Follow::new(path, 0);
         assert!(told(&mut follow) == ["one", &long, &long, "two"]);
         assert!(told(&mut follow).is_empty());
@@ -126,18 +126,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         // without a byte on the disk
-        std::fs::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
+        fs_err::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
         let mut follow = Follow::new(path.clone(), 8);
         let why = follow.lines(&mut |_| {}).unwrap_err().to_string();
         assert!(why.contains("more than") && why.contains(path.to_str().unwrap()), "{why}");
-        std::fs::write(&path, "\n\n1\n".repeat(LINES as usize + 1)).unwrap();
+        fs_err::write(&path, "\n\n1\n".repeat(LINES as usize + 1)).unwrap();
         let (mut follow, mut heard) = (Follow::new(path.clone(), 0), 0);
         for _ in 0..2 {
             assert!(follow.lines(&mut |_| heard += 1).unwrap_err().to_string().contains("more than"));
             assert_eq!(heard, LINES);
         }
         // what was there before counts for nothing
-        std::fs::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
+        fs_err::File::create(&path).unwrap().set_len(MOST + 9).unwrap();
         let mut follow = Follow::new(path, MOST);
         assert!(told(&mut follow).is_empty());
     }

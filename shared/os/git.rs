@@ -42,22 +42,22 @@ mod tests {
     #[test]
     fn a_linked_worktree_is_known_by_its_main_checkout_and_the_other_way_round() {
         let folder = tempfile::tempdir().unwrap();
-        let at = std::fs::canonicalize(folder.path()).unwrap();
+        let at = fs_err::canonicalize(folder.path()).unwrap();
         let (main, linked) = (at.join("main"), at.join("linked"));
         let own = main.join(".git/worktrees/linked");
         for folder in [&main.join("below"), &linked.join("below"), &own] {
-            std::fs::create_dir_all(folder).unwrap();
+            fs_err::create_dir_all(folder).unwrap();
         }
-        std::fs::write(linked.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
-        std::fs::write(own.join("commondir"), "../..\n").unwrap();
-        std::fs::write(own.join("gitdir"), format!("{}\n", linked.join(".git").display())).unwrap();
+        fs_err::write(linked.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+        fs_err::write(own.join("commondir"), "../..\n").unwrap();
+        fs_err::write(own.join("gitdir"), format!("{}\n", linked.join(".git").display())).unwrap();
         for folder in [&main, &main.join("below"), &linked, &linked.join("below")] {
             assert_eq!(root(folder), Some(main.clone()), "{}", folder.display());
         }
         assert_eq!(checkout(&linked.join("below")), Some(linked.clone()));
         assert_eq!((main_checkout(&main), main_checkout(&linked)), (None, Some(main.clone())));
         assert_eq!(worktrees(&main), std::slice::from_ref(&linked));
-        std::fs::remove_dir_all(&linked).unwrap();
+        fs_err::remove_dir_all(&linked).unwrap();
         assert_eq!(worktrees(&main), Vec::<PathBuf>::new());
     }
 }

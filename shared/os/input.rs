@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use super::file::words;
-use super::signals;
+use super::{Error, signals};
 
 /// The largest payload that is kept, in bytes.
 pub const MAX_PAYLOAD: usize = 64 * 1024 * 1024;
@@ -131,20 +131,20 @@ const LATE: &str = "was not done when the deadline passed";
 ///
 /// # Errors
 /// It is not when the deadline has passed, or cannot be waited for.
-pub fn wait(file: &impl rustix::fd::AsFd, ready: PollFlags, deadline: Instant) -> Result<PollFlags, String> {
+pub fn wait(file: &impl rustix::fd::AsFd, ready: PollFlags, deadline: Instant) -> Result<PollFlags, Error> {
     let mut files = [PollFd::new(file, ready)];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         // asked first: an input that never ends is always ready
         if left.is_zero() {
-            return Err(LATE.into());
+            return Err(Error::process(LATE));
         }
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         match rustix::event::poll(&mut files, Some(&left)) {
-            Ok(0) => return Err(LATE.into()),
+            Ok(0) => return Err(Error::process(LATE)),
             Ok(_) => return Ok(files[0].revents()),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(format!("cannot be waited for: {}", words(error))),
+            Err(error) => return Err(Error::Process { what: "cannot be waited for", source: Some(error.into()) }),
         }
     }
 }

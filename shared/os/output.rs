@@ -8,9 +8,8 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
 use rustix::io::Errno;
 
-use super::Exit;
-use super::file::words;
 use super::input::wait;
+use super::{Error, Exit};
 
 /// How long a reader of a program for people may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -82,7 +81,7 @@ enum Heard {
 pub fn say(program: &str, text: &str) -> bool {
     let stdout = rustix::stdio::stdout();
     let written = match is_closed(stdout) {
-        true => Err("it is closed".into()),
+        true => Err(Error::process("it is closed")),
         false => put(stdout, text.as_bytes(), Instant::now() + PATIENCE),
     };
     if let Err(why) = &written {
@@ -113,18 +112,19 @@ pub fn is_closed(file: BorrowedFd<'_>) -> bool {
 }
 
 /// Write what a vendor has to hear. On `/dev/null`, `/dev/zero` and their like writing succeeds, and nobody does.
-fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<Heard, String> {
+fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<Heard, Error> {
     let heard = match fstat(file).map(|found| FileType::from_raw_mode(found.st_mode)) {
         Ok(FileType::CharacterDevice) if !file.is_terminal() => Err("it is closed, /dev/null, or another device"),
         Ok(FileType::RegularFile) => Ok(Heard::Nowhere),
         Ok(_) => Ok(Heard::There),
         Err(_) => Err("it is closed"),
-    }?;
+    }
+    .map_err(Error::process)?;
     put(file, text.as_bytes(), deadline).map(|()| heard)
 }
 
 /// Write all of it, however long the reader takes.
-pub fn put_all(file: BorrowedFd<'_>, text: &[u8]) -> Result<(), String> {
+pub fn put_all(file: BorrowedFd<'_>, text: &[u8]) -> Result<(), Error> {
     put(file, text, Instant::now() + Duration::from_secs(31_536_000))
 }
 
@@ -136,7 +136,7 @@ const MOMENT: Duration = Duration::from_millis(500);
 
 /// Write all of it. A full pipe that nobody reads would hold a plain write for ever, so nothing is
 /// written before there is room for it.
-fn put(file: BorrowedFd<'_>, mut left: &[u8], deadline: Instant) -> Result<(), String> {
+fn put(file: BorrowedFd<'_>, mut left: &[u8], deadline: Instant) -> Result<(), Error> {
     let deadline = deadline.max(Instant::now() + MOMENT);
     while !left.is_empty() {
         // what cannot be waited for is written all the same: that tells what is wrong with it
@@ -146,10 +146,10 @@ fn put(file: BorrowedFd<'_>, mut left: &[u8], deadline: Instant) -> Result<(), S
             return Err(why);
         }
         match rustix::io::write(file, &left[..left.len().min(AT_ONCE)]) {
-            Ok(0) => return Err("nothing was taken".into()),
+            Ok(0) => return Err(Error::process("nothing was taken")),
             Ok(taken) => left = &left[taken..],
             Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(error) => return Err(words(error)),
+            Err(error) => return Err(Error::plain(error)),
         }
     }
     Ok(())

@@ -4,6 +4,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::Error;
+
 /// A folder that only this user can look into, gone when the run is over.
 #[derive(Debug)]
 pub struct PrivateRoom {
@@ -22,15 +24,18 @@ impl PrivateRoom {
     ///
     /// # Errors
     /// Why it cannot be made.
-    pub fn new(run: &str) -> std::io::Result<PrivateRoom> {
+    pub fn new(run: &str) -> Result<PrivateRoom, Error> {
         let me = rustix::process::geteuid().as_raw();
         let own = |folder: &PathBuf| std::fs::metadata(folder).is_ok_and(|found| found.is_dir() && found.uid() == me);
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let base = runtime.filter(own).unwrap_or_else(std::env::temp_dir);
         let path = base.join(run);
         // exclusive, so nobody else's folder is ever taken
-        std::fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(PrivateRoom { path: std::fs::canonicalize(path)? })
+        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| Error::by(&path, "", error))?;
+        match std::fs::canonicalize(&path) {
+            Ok(path) => Ok(PrivateRoom { path }),
+            Err(error) => Err(Error::by(&path, "", error)),
+        }
     }
 
     /// The folder.
@@ -42,9 +47,13 @@ impl PrivateRoom {
     ///
     /// # Errors
     /// Why it cannot be made.
-    pub fn folder(&self, name: &str) -> std::io::Result<PathBuf> {
+    pub fn folder(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.path.join(name);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .map_err(|error| Error::by(&path, "", error))?;
         Ok(path)
     }
 }

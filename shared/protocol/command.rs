@@ -102,6 +102,8 @@ impl fmt::Display for Malformed {
     }
 }
 
+impl std::error::Error for Malformed {}
+
 /// The command that decides about a call.
 pub const DECIDE: &str = "tool.decide";
 

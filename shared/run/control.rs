@@ -1,7 +1,10 @@
 //! Which commands of the protocol a run honours, and why it refuses the others.
 
+use std::fmt;
+
 use crate::adapter::Hook;
-use crate::protocol::commands;
+use crate::adapter::run::Shadowed;
+use crate::protocol::{DECIDE, commands};
 
 /// The mode of decisions in which an admitted call is put to the embedder.
 pub const ASK: &str = "ask";
@@ -38,6 +41,63 @@ impl Code {
     }
 }
 
+/// The reason why a run that needs a control is not started.
+#[derive(Debug)]
+pub enum Unhonoured {
+    /// This vendor, or this run, cannot do it.
+    Unsupported {
+        /// The command.
+        control: String,
+        /// The reason, to follow its name.
+        why: String,
+    },
+    /// The decisions would be overridden.
+    Shadowed(Shadowed),
+}
+
+impl Unhonoured {
+    /// Its code.
+    pub fn code(&self) -> Code {
+        match self {
+            Unhonoured::Unsupported { .. } => Code::UnsupportedControl,
+            Unhonoured::Shadowed(_) => Code::Shadowed,
+        }
+    }
+
+    /// The command that cannot be honoured.
+    pub fn command(&self) -> &str {
+        match self {
+            Unhonoured::Unsupported { control, .. } => control,
+            Unhonoured::Shadowed(_) => DECIDE,
+        }
+    }
+}
+
+impl From<Shadowed> for Unhonoured {
+    fn from(shadowed: Shadowed) -> Self {
+        Unhonoured::Shadowed(shadowed)
+    }
+}
+
+impl fmt::Display for Unhonoured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.code().word();
+        match self {
+            Unhonoured::Unsupported { control, why } => write!(f, "{code}: {control} {why}"),
+            Unhonoured::Shadowed(shadowed) => write!(f, "{code}: {shadowed}"),
+        }
+    }
+}
+
+impl std::error::Error for Unhonoured {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Unhonoured::Unsupported { .. } => None,
+            Unhonoured::Shadowed(shadowed) => Some(shadowed),
+        }
+    }
+}
+
 /// Why a command cannot be honoured, to follow its name; `None` where it is. Neither vendor's
 /// headless program takes anything after its prompt but a signal (Claude Code 2.1.332, Codex 0.171.0).
 pub fn unsupported(vendor: &dyn Hook, command: &str) -> Option<String> {
@@ -58,4 +118,21 @@ pub fn unsupported(vendor: &dyn Hook, command: &str) -> Option<String> {
 /// All commands, and why each cannot be honoured, if it cannot.
 pub fn controls(vendor: &dyn Hook) -> impl Iterator<Item = (&'static str, Option<String>)> + '_ {
     commands().map(move |command| (command, unsupported(vendor, command)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn what_keeps_a_run_from_its_start_begins_with_its_code() {
+        let shadowed = Unhonoured::from(Shadowed::by("--settings", "it takes no value"));
+        assert_eq!(shadowed.to_string(), "SHADOWED: --settings: it takes no value");
+        assert_eq!((shadowed.command(), shadowed.source().is_some()), (DECIDE, true));
+        let lacking = Unhonoured::Unsupported { control: "frame.set".into(), why: "cannot be honoured".into() };
+        assert_eq!(lacking.to_string(), "UNSUPPORTED_CONTROL: frame.set cannot be honoured");
+        assert_eq!((lacking.command(), lacking.source().is_some()), ("frame.set", false));
+    }
 }

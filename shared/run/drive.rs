@@ -16,7 +16,7 @@ use signal_hook::iterator::Signals;
 
 use super::{Backpressure, Knock};
 use crate::adapter::run::Launch;
-use crate::os::{Wires, end_all, spawn, words};
+use crate::os::{self, Wires, end_all, spawn};
 
 /// How long a vendor that was told to stop may take to say so in its stream.
 const GRACE: Duration = Duration::from_secs(5);
@@ -193,12 +193,12 @@ impl Drive {
         timeout: Option<Duration>,
         room: &Backpressure,
         party: &mut dyn Party,
-    ) -> Result<(Ending, Late), String> {
+    ) -> Result<(Ending, Late), os::Error> {
         let Drive { signals, post: Post { sender, shut }, news } = self;
         let mut command = launch.command();
         command.args(&launch.arguments).process_group(0);
-        let (mut child, Wires { stdin, stdout, stderr }) = spawn(command)
-            .map_err(|error| format!("{}: cannot be started: {}", launch.program.display(), words(error)))?;
+        let (mut child, Wires { stdin, stdout, stderr }) =
+            spawn(command).map_err(|error| os::Error::by(&launch.program, "cannot be started", error))?;
         party.started();
         let pid = Pid::from_child(&child);
         feed(stdin, launch.prompt.clone());

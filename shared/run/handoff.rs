@@ -46,7 +46,7 @@ pub struct FileIdentity {
 }
 
 fn identity(path: &Path) -> Option<FileIdentity> {
-    let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let found = fs_err::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     Some(FileIdentity { inode: found.ino(), size: found.size(), changed: (found.ctime(), found.ctime_nsec()) })
 }
 

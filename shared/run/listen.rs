@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::AsFd as _;
 
 use crate::hook::same_user;
+use crate::os;
 use crate::os::MAX_PAYLOAD;
-use crate::os::words;
 
 /// The longest question: a payload, and what the hook says about it.
 const LONGEST: u64 = MAX_PAYLOAD as u64 + 64 * 1024;
@@ -52,14 +52,14 @@ pub enum Knock {
 ///
 /// # Errors
 /// Why nobody could be heard there.
-pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static) -> Result<(), String> {
+pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static) -> Result<(), os::Error> {
     let listener = UnixListener::bind(path).map_err(|error| match path.as_os_str().len() {
         // the system's own limit for the path of a socket, 108 bytes on Linux and 104 elsewhere
-        long @ 104.. => format!(
-            "{}: {long} bytes are too long for the path of a socket; set TMPDIR, or XDG_RUNTIME_DIR, to a shorter one",
-            path.display()
-        ),
-        _ => format!("{}: {}", path.display(), words(error)),
+        long @ 104.. => {
+            let set = "set TMPDIR, or XDG_RUNTIME_DIR, to a shorter one";
+            os::Error::fault(path, format!("{long} bytes are too long for the path of a socket; {set}"))
+        }
+        _ => os::Error::by(path, "", error),
     })?;
     std::thread::spawn(move || {
         let silent = Silent::default();

@@ -19,7 +19,7 @@ mod queue;
 
 pub use crate::protocol::Judgement;
 pub use capabilities::{Capabilities, Holds};
-pub use control::{ASK, Code, controls, unsupported};
+pub use control::{ASK, Code, Unhonoured, controls, unsupported};
 pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
 pub use handoff::{Owed, Promise};

@@ -172,7 +172,7 @@ impl Pile {
             };
             drop(state);
             for piece in line.as_bytes().chunks(PIECE) {
-                put_all(stdout, piece)?;
+                put_all(stdout, piece).map_err(|error| error.to_string())?;
                 self.change(|state| {
                     state.bytes = state.bytes.saturating_sub(piece.len());
                     state.taken += 1;

@@ -81,6 +81,16 @@ impl fmt::Display for Refusal {
     }
 }
 
+impl std::error::Error for Refusal {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Refusal::NotJson(fault) => Some(fault),
+            Refusal::Misshapen(misshapen) => Some(misshapen),
+            _ => None,
+        }
+    }
+}
+
 /// What a document says of itself may be as long as it likes.
 fn short(text: &str) -> String {
     match text.char_indices().nth(128) {

@@ -24,18 +24,18 @@ const ETC: &str = "/etc";
 /// Look into every vendor, or into the one that is asked about.
 pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     let project = match &request.project {
-        Some(project) => absolute(project).map_err(Stop::failed)?,
+        Some(project) => absolute(project)?,
         None => std::env::current_dir().map_err(|error| Stop::failed(os::words(error)))?,
     };
     if !project.is_dir() {
         return Err(Stop::failed(format!("{}: no such folder", project.display())));
     }
     // vendors name their working folder as the system does, without links
-    let project = std::fs::canonicalize(&project).unwrap_or(project);
+    let project = fs_err::canonicalize(&project).unwrap_or(project);
     let asked = request.words.get(1).map(String::as_str);
     let mut reports = Vec::new();
     for vendor in ALL.iter().filter(|vendor| asked.is_none_or(|asked| asked == vendor.facts().word)) {
-        let examined = vendor.examine(Path::new(ETC), &project, request.settings.as_deref()).map_err(Stop::failed)?;
+        let examined = vendor.examine(Path::new(ETC), &project, request.settings.as_deref())?;
         reports.push(report(*vendor, examined.as_ref(), Depth::Probed));
     }
     reports.iter_mut().for_each(Report::settle);
@@ -54,13 +54,13 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
 /// Everything that stands in the way of an entry that has just been written, for a vendor that is started in this folder:
 /// each thing for which doctor would not call it live, but for what only asking and firing tells.
 pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
-    let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.into());
+    let project = fs_err::canonicalize(project).unwrap_or_else(|_| project.into());
     match vendor.examine(Path::new(ETC), &project, None) {
         Ok(examined) => {
             let report = report(vendor, examined.as_ref(), Depth::Read);
             report.why.iter().cloned().chain(report.losses.iter().map(Loss::line)).collect()
         }
-        Err(why) => vec![why],
+        Err(why) => vec![why.to_string()],
     }
 }
 
@@ -218,7 +218,7 @@ fn beside(vendor: &dyn Hook, report: &mut Report, other: &WholeEntry) {
 
 /// A line starts the program that lies beside this one: what another does is not known.
 fn own_program(vendor: &dyn Hook, line: &Registration) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let real = |path: &Path| fs_err::canonicalize(path).ok();
     let own = std::env::current_exe().ok().map(|own| own.with_file_name(vendor.facts().program));
     let named = Path::new(&line.program);
     // one that is gone altogether is not another's

@@ -18,6 +18,7 @@ impl From<Unplaced> for Stop {
         match unplaced {
             Unplaced::Untold(why) => Stop::usage(why),
             Unplaced::Missing(why) => Stop::failed(why),
+            Unplaced::Unnamed(error) => error.into(),
         }
     }
 }
@@ -26,7 +27,7 @@ impl From<Unplaced> for Stop {
 pub(crate) fn work(vendor: &dyn Setup, request: &Request) -> Result<(String, End), Stop> {
     let place = request.place();
     offered(vendor, request)?;
-    vendor.ready().map_err(Stop::failed)?;
+    vendor.ready()?;
     let text = match request.printed() {
         Some(form) => print(vendor, request, form)?,
         None => {
@@ -55,7 +56,7 @@ fn offered(vendor: &dyn Setup, request: &Request) -> Result<(), Stop> {
 fn print(vendor: &dyn Setup, request: &Request, form: PrintedForm) -> Result<String, Stop> {
     let line = prepare(vendor, request)?;
     line.safe(false)?;
-    let text = vendor.printed(&line.registration, form).map_err(Stop::failed)?;
+    let text = vendor.printed(&line.registration, form)?;
     if form == PrintedForm::Managed {
         let file = vendor.managed_file();
         complain(PROGRAM, &format!("for {file}, written by root; every other hook is shut out"));
@@ -90,7 +91,7 @@ fn write(vendor: &dyn Setup, request: &Request, file: &Path) -> Result<String, S
 
 /// Put the entries in and nothing else; what was done.
 fn put_in(vendor: &dyn Setup, line: &PreparedLine, file: &Path) -> Result<String, Stop> {
-    let _held = lock(file).map_err(Stop::failed)?;
+    let _held = lock(file)?;
     let old = current(file)?;
     let old = old.as_deref();
     let new =
@@ -128,7 +129,7 @@ fn remove(vendor: &dyn Setup, file: &Path) -> Result<String, Stop> {
     if current(file)?.is_none() {
         return none();
     }
-    let _held = lock(file).map_err(Stop::failed)?;
+    let _held = lock(file)?;
     let Some(text) = current(file)? else { return none() };
     match vendor.take_out(&text, file).map_err(|why| unspliced(file, &text, why))? {
         Some(new) if new == text => none(),
@@ -175,7 +176,7 @@ fn put(file: &Path, new: Option<&str>) -> Result<(), Stop> {
     let Some(new) = new else {
         return fs_err::remove_file(file).map_err(|error| Stop::failed(error.to_string()));
     };
-    let written = os::write_beside(file, new.as_bytes()).map_err(Stop::failed)?;
+    let written = os::write_beside(file, new.as_bytes())?;
     if written.through_link {
         complain(PROGRAM, &format!("{} is a link; wrote {}", file.display(), written.file.display()));
     }
@@ -190,7 +191,7 @@ fn current(file: &Path) -> Result<Option<String>, Stop> {
 /// Name the place in a file by line and column.
 fn unspliced(file: &Path, text: &str, why: Unspliced) -> Stop {
     Stop::failed(match why {
-        Unspliced::Name(why) => why,
+        Unspliced::Name(error) => error.to_string(),
         Unspliced::At(fault) => {
             let (line, column) = line_and_column(text, fault.at());
             format!(

@@ -24,13 +24,13 @@ pub(super) struct PreparedLine {
 /// The line that is asked for: the program beside this one, every setting as a flag.
 pub(super) fn prepare(vendor: &dyn Hook, request: &Request) -> Result<PreparedLine, Stop> {
     let file = request.frame.as_ref().ok_or_else(|| Stop::usage("say which frame: --frame FILE"))?;
-    let file = absolute(file).map_err(Stop::failed)?;
-    let shown = in_words(&file).map_err(Stop::failed)?;
+    let file = absolute(file)?;
+    let shown = in_words(&file)?;
     let frame = os::read_bounded(&file, seal::MAX_BYTES)
         .and_then(|bytes| seal::verify(&bytes, None))
         .map_err(|refusal| Stop::document(&shown, &refusal))?;
     let program = program(vendor)?;
-    let audit = request.audit.as_deref().map(absolute).transpose().map_err(Stop::failed)?;
+    let audit = request.audit.as_deref().map(absolute).transpose()?;
     if let Some(folder) = audit.as_ref().and_then(|audit| audit.parent()).filter(|folder| !folder.is_dir()) {
         let why = format!(
             "{}: no such folder; without it no audit line can be written, and every call is denied",
@@ -42,10 +42,10 @@ pub(super) fn prepare(vendor: &dyn Hook, request: &Request) -> Result<PreparedLi
         frame: shown,
         pin: (!request.no_pin).then(|| frame.digest().clone()),
         policy: request.policy.unwrap_or(Policy::DenyOnly),
-        audit: audit.as_deref().map(in_words).transpose().map_err(Stop::failed)?,
+        audit: audit.as_deref().map(in_words).transpose()?,
         require_frame: request.require_frame,
     };
-    let program = in_words(&program).map_err(Stop::failed)?;
+    let program = in_words(&program)?;
     Ok(PreparedLine { registration: terms.registration(&program), terms, frame })
 }
 

@@ -167,7 +167,7 @@ impl Terminal {
             self.seen.push_str(&String::from_utf8_lossy(&piece));
         }
         let code = self.child.wait().unwrap().code();
-        (code, std::fs::read_to_string(&self.answer).unwrap_or_default(), self.seen)
+        (code, fs_err::read_to_string(&self.answer).unwrap_or_default(), self.seen)
     }
 }
 

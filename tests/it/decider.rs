@@ -78,7 +78,7 @@ impl Room {
 
     fn ask(&self, hook: &str, decider: &str, more: &[&str], payload: &Value) -> Answer {
         let audit = self.path("audit.jsonl");
-        let _ = std::fs::remove_file(&audit);
+        let _ = fs_err::remove_file(&audit);
         let mut child = Command::new(hook)
             .arg("--frame")
             .arg(self.path("frame.json"))
@@ -96,7 +96,7 @@ impl Room {
         // under a short deadline, on a machine under load, the hook may be gone before all is written
         let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
         let out = child.wait_with_output().unwrap();
-        let line = std::fs::read_to_string(&audit).unwrap_or_default();
+        let line = fs_err::read_to_string(&audit).unwrap_or_default();
         line.lines().for_each(|line| schema::holds("audit", &serde_json::from_str(line).unwrap()));
         Answer {
             code: out.status.code(),
@@ -285,7 +285,7 @@ fn the_question_is_one_line_of_the_protocol() {
     let mut asked = payload(CLAUDE, "Write", json!({"file_path": "/x/a", "content": "\u{2028}\n"}));
     asked["agent_id"] = json!("a1");
     room.ask(CLAUDE, &decider, &["--deadline", "9"], &asked);
-    let line = std::fs::read_to_string(room.path("line")).unwrap();
+    let line = fs_err::read_to_string(room.path("line")).unwrap();
     schema::line(&line);
     let mut line: Value = serde_json::from_str(line.trim_end_matches('\n')).unwrap();
     let left = line["deadline_ms"].take().as_u64().unwrap();
@@ -346,8 +346,8 @@ fn a_decider_that_does_not_answer_in_time_is_ended_and_the_call_denied() {
         assert_eq!(answer.audit["decided_by"], "deadline");
     }
     let alive = || {
-        std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-            std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(&mark))
+        fs_err::read_dir("/proc").unwrap().flatten().any(|entry| {
+            fs_err::read(entry.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(&mark))
         })
     };
     // one that is left would stay for ten minutes; one that is killed may take a moment where much else runs
@@ -369,7 +369,7 @@ fn a_question_of_megabytes_is_put_whole_and_need_not_be_read() {
     let large = payload(CLAUDE, "Write", json!({"file_path": "/a", "content": "x".repeat(5_000_000)}));
     let decider = room.program(r#"printf %s "$line" | wc -c > size; say '{"decision":"allow"}'"#);
     assert_eq!(room.ask(CLAUDE, &decider, &[], &large).specific()["permissionDecision"], "allow");
-    std::fs::write(
+    fs_err::write(
         room.path("decider"),
         "#!/bin/sh\necho '{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":\"tool.decide\",\
          \"call_id\":\"call-1\",\"decision\":{\"decision\":\"allow\"}}'\n",

@@ -1,9 +1,11 @@
 //! What install.sh leaves behind, what it refuses, and what a release is.
 
-use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use fs_err as fs;
+use fs_err::os::unix::fs::symlink;
 
 const PROGRAMS: [&str; 6] =
     ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
@@ -252,7 +254,7 @@ fn a_checkout_that_cannot_be_written_to_installs_and_stays_as_it_is() {
     let built = done(start(scratch.path(), "tests/release/build").arg("--bins")).stdout;
     let path = checkout(scratch.path(), Path::new(String::from_utf8(built).unwrap().trim_end()));
     let locked = scratch.path().join("checkout");
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
+    fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o555)).unwrap();
     // root may write anywhere, unless it gives that up
     let may_all = fs::write(locked.join("probe"), "").is_ok();
     let mut command = if may_all {
@@ -264,7 +266,7 @@ fn a_checkout_that_cannot_be_written_to_installs_and_stays_as_it_is() {
         start(scratch.path(), locked.join("install.sh"))
     };
     let output = command.env("PATH", path).output().unwrap();
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(!locked.join("target").exists());
     assert!(PROGRAMS.iter().all(|program| scratch.path().join("prefix/bin").join(program).exists()));

@@ -143,7 +143,7 @@ fn lines_of(scene: &Scene, form: &str) -> Vec<Value> {
     let (kind, sealed, told, body) = scene;
     let room = Room::new();
     room.seal(sealed);
-    std::fs::write(room.path("project/CLAUDE.md"), "left out").unwrap();
+    fs_err::write(room.path("project/CLAUDE.md"), "left out").unwrap();
     room.claude(body).codex(body);
     told_by(room.governed(kind, &[&["--output-format", form], *told].concat()))
 }
@@ -250,7 +250,7 @@ fn the_events_of_runs_are_all_that_their_schema_has() {
     // without a frame, and on a release that nothing is known of
     let room = Room::new();
     room.claude("begin; use c1 Bash '{}'; hook PreToolUse Bash c1 '{}'; result c1 false ran; answer fine");
-    let script = std::fs::read_to_string(room.path("bin/claude")).unwrap();
+    let script = fs_err::read_to_string(room.path("bin/claude")).unwrap();
     room.program("bin/claude", &script.replace("2.1.332", "9.0.0"));
     let lines = told_by(room.command("claude", &["-p", "do it", "--output-format", "events"]));
     lines.iter().for_each(|line| seen.look(line));
@@ -368,7 +368,7 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
             |one: &Value| one.as_str().or(one["$ref"].as_str()).unwrap().trim_start_matches("#/$defs/").to_string();
         list.iter().map(word).collect()
     };
-    let source = |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let source = |file: &str| fs_err::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let event = schema::read("event");
     // each event has its name in an attribute of its own
     let renamed: Vec<String> = source("shared/protocol/event/mod.rs")
@@ -488,9 +488,9 @@ fn frames_are_what_their_schema_says_where_a_schema_can_say_it() {
     let mut seen = Seen::of("frame");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut refused = 0;
-    for entry in std::fs::read_dir(folder.join("documents")).unwrap() {
+    for entry in fs_err::read_dir(folder.join("documents")).unwrap() {
         let file = entry.unwrap().path();
-        let Ok(value) = serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()) else { continue };
+        let Ok(value) = serde_json::from_slice::<Value>(&fs_err::read(&file).unwrap()) else { continue };
         let (_, stdout, _) = run("mh-frame-verify", &["--json", file.to_str().unwrap()]);
         let verdict: Value = serde_json::from_str(&stdout).unwrap();
         schema::holds("verify", &verdict);
@@ -546,7 +546,7 @@ fn frames_are_what_their_schema_says_where_a_schema_can_say_it() {
         if frame.get("subjects").is_none() {
             frame["subjects"] = json!({});
         }
-        std::fs::write(room.path("frame.json"), frame.to_string()).unwrap();
+        fs_err::write(room.path("frame.json"), frame.to_string()).unwrap();
         assert_eq!(run("mh-frame-verify", &[room.path("frame.json").to_str().unwrap()]).0, Some(0), "{frame}");
         seen.look(&frame);
     }
@@ -568,7 +568,7 @@ fn leave_out(value: &mut Value) {
 fn what_verify_prints_is_all_that_its_schema_has() {
     let mut seen = Seen::of("verify");
     let room = Room::new();
-    std::fs::File::create(room.path("large")).unwrap().set_len(17 * 1024 * 1024).unwrap();
+    fs_err::File::create(room.path("large")).unwrap().set_len(17 * 1024 * 1024).unwrap();
     let large = room.path("large").display().to_string();
     let documents = [
         "documents/golden.json",

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::environment::{Fate, fate};
-use super::{Rows, Run};
+use super::{Rows, Run, Shadowed, Unprepared};
 use crate::adapter::setup::terms::Flags;
 use crate::adapter::{Adapter, Registration};
 use crate::decide::Policy;
-use crate::os::{PrivateRoom, words};
+use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
 
 /// What is to be launched.
@@ -153,7 +153,7 @@ const STATED: [&str; 19] = [
 ///
 /// # Errors
 /// What could not be prepared.
-pub fn launch(order: &LaunchOrder, room: &PrivateRoom) -> Result<Launch, String> {
+pub fn launch(order: &LaunchOrder, room: &PrivateRoom) -> Result<Launch, Unprepared> {
     let mut launch = Launch {
         program: order.program.clone(),
         clear: order.hermetic,
@@ -165,7 +165,7 @@ pub fn launch(order: &LaunchOrder, room: &PrivateRoom) -> Result<Launch, String>
         true => {
             let names = STATED.iter().map(OsString::from).chain(order.carried.iter().cloned());
             launch.set.extend(names.filter_map(|name| std::env::var_os(&name).map(|value| (name, value))));
-            let home = room.folder("home").map_err(words)?;
+            let home = room.folder("home")?;
             launch.set.push(("HOME".into(), home.into()));
         }
         false => (launch.removed, launch.dropped) = left_out(order.vendor),
@@ -217,7 +217,7 @@ impl LaunchOrder {
         file: (PathBuf, PathBuf),
         keys: &[&str],
         more: &[&str],
-    ) -> Result<(), String> {
+    ) -> Result<(), Unprepared> {
         let names: Vec<&str> = match self.credentials {
             Credentials::Inherit => keys.iter().chain(more).copied().collect(),
             Credentials::ApiKey => keys.to_vec(),
@@ -226,8 +226,8 @@ impl LaunchOrder {
         launch.set.extend(names.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?))));
         let (from, to) = file;
         if self.credentials == Credentials::Inherit && from.is_file() {
-            let from = std::path::absolute(&from).map_err(words)?;
-            fs_err::os::unix::fs::symlink(from, to).map_err(words)?;
+            let from = std::path::absolute(&from)?;
+            fs_err::os::unix::fs::symlink(from, to)?;
         }
         Ok(())
     }
@@ -264,7 +264,7 @@ pub fn left_out(vendor: &dyn Run) -> (Vec<OsString>, Vec<String>) {
 ///
 /// # Errors
 /// The first that never passes.
-pub fn carried(vendor: &dyn Run, names: &[OsString]) -> Result<(), String> {
+pub fn carried(vendor: &dyn Run, names: &[OsString]) -> Result<(), Shadowed> {
     let refused = |name: &OsString| {
         let shown = name.to_string_lossy().into_owned();
         let why = match fate(vendor, &shown) {
@@ -272,7 +272,7 @@ pub fn carried(vendor: &dyn Run, names: &[OsString]) -> Result<(), String> {
             Fate::Mark => "belongs to the run itself, or to a session around it",
             Fate::Dropped(why) => why,
         };
-        Some(format!("SHADOWED: --env {shown}: it {why}; leave it out"))
+        Some(Shadowed::by(format!("--env {shown}"), format!("it {why}; leave it out")))
     };
     names.iter().find_map(refused).map_or(Ok(()), Err)
 }

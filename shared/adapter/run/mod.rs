@@ -6,6 +6,7 @@ mod launch;
 mod options;
 mod program;
 pub mod record;
+mod refused;
 mod shadow;
 
 use std::fmt;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Hook;
-use crate::os::PrivateRoom;
+use crate::os::{self, PrivateRoom};
 use crate::seal::VerifiedFrame;
 
 pub use environment::{Fate, Variables, fate};
@@ -23,6 +24,7 @@ pub use launch::{Credentials, Launch, LaunchOrder, VARIABLES, carried, home, imp
 pub use options::{Passed, SettingOption, VendorOptions, flag, options, valued};
 pub use program::{find, measured};
 pub use record::StreamReader;
+pub use refused::{Shadowed, Unprepared};
 pub use shadow::{ambient, harmless_layer};
 
 /// Words in pairs: what, and by what or why.
@@ -51,7 +53,7 @@ pub trait Run: Hook {
     ///
     /// # Errors
     /// What could not be prepared.
-    fn prepare(&self, order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String>;
+    fn prepare(&self, order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), Unprepared>;
 
     /// What a launch does to cut the turn off from what lies around: which part, and by what.
     fn imposed(&self, framed: bool) -> Rows;
@@ -69,22 +71,22 @@ pub trait Run: Hook {
     /// wins, and it was not judged. `etc` is the machine's folder of them.
     ///
     /// # Errors
-    /// The first, as a `SHADOWED` line.
-    fn shadows(&self, etc: &Path) -> Result<(), String>;
+    /// The first.
+    fn shadows(&self, etc: &Path) -> Result<(), Shadowed>;
 
     /// A file in the vendor's own folder that sets variables for every hook.
     ///
     /// # Errors
-    /// What it sets that a hook obeys, as a `SHADOWED` line.
-    fn env_file(&self, _home: &Path) -> Result<(), String> {
+    /// What it sets that a hook obeys.
+    fn env_file(&self, _home: &Path) -> Result<(), Shadowed> {
         Ok(())
     }
 
     /// Ask the vendor itself, before the first prompt, whether it sees the launch as it was meant.
     ///
     /// # Errors
-    /// What it sees otherwise, as a `SHADOWED` line.
-    fn agrees(&self, _order: &LaunchOrder, _launch: &Launch, _room: &PrivateRoom) -> Result<(), String> {
+    /// What it sees otherwise.
+    fn agrees(&self, _order: &LaunchOrder, _launch: &Launch, _room: &PrivateRoom) -> Result<(), Shadowed> {
         Ok(())
     }
 
@@ -121,7 +123,7 @@ pub trait Journal: Sync {
     ///
     /// # Errors
     /// It cannot be read, is no regular file, or is longer than what is read of a file in a turn.
-    fn read(&self, path: &Path, into: &mut Journaled) -> std::io::Result<()>;
+    fn read(&self, path: &Path, into: &mut Journaled) -> Result<(), os::Error>;
 
     /// Whether the model may be told of a call of this tool before its record is written.
     fn comes_later(&self, tool: &str) -> bool;

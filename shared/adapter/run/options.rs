@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::Run;
+use super::{Run, Shadowed};
 
 /// An option of a vendor that may be passed on: it takes nothing from the seam.
 #[derive(Debug)]
@@ -61,40 +61,40 @@ impl SettingOption {
 ///
 /// # Errors
 /// The first that is not on the list.
-pub fn options(vendor: &dyn Run, given: &[OsString]) -> Result<Vec<String>, String> {
-    let shadowed = |word: &str, why: &str| format!("SHADOWED: {word}: {why}");
+pub fn options(vendor: &dyn Run, given: &[OsString]) -> Result<Vec<String>, Shadowed> {
     let allowed = vendor.options();
     let product = vendor.facts().word;
     let mut taken = Vec::new();
     let mut words = given.iter();
     while let Some(word) = words.next() {
-        let word = word.to_str().ok_or_else(|| shadowed(&word.to_string_lossy(), "it is not UTF-8"))?;
+        let word = word.to_str().ok_or_else(|| Shadowed::by(word.to_string_lossy(), "it is not UTF-8"))?;
         let long = allowed.short.iter().find(|(short, _)| *short == word).map_or(word, |(_, long)| long);
         let (name, joined) = match long.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value)),
             _ => (long, None),
         };
         let passed = allowed.passed.iter().find(|passed| passed.name == name).ok_or_else(|| {
-            shadowed(word, &format!("not an option that can be passed to {product} under a frame; see --help"))
+            Shadowed::by(word, format!("not an option that can be passed to {product} under a frame; see --help"))
         })?;
         if !passed.value {
             match joined {
                 None => taken.push(name.into()),
-                Some(_) => return Err(shadowed(word, "it takes no value")),
+                Some(_) => return Err(Shadowed::by(word, "it takes no value")),
             }
             continue;
         }
         let value = match joined {
             Some(value) => value,
-            None => {
-                words.next().and_then(|value| value.to_str()).ok_or_else(|| shadowed(word, "its value is missing"))?
-            }
+            None => words
+                .next()
+                .and_then(|value| value.to_str())
+                .ok_or_else(|| Shadowed::by(word, "its value is missing"))?,
         };
         if let Some(settings) = allowed.settings.as_ref().filter(|settings| settings.option == name)
             && !settings.harmless(value)
         {
-            return Err(shadowed(
-                &format!("{} {value}", settings.shown),
+            return Err(Shadowed::by(
+                format!("{} {value}", settings.shown),
                 "not a key that can be set under a frame; see --help",
             ));
         }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Run;
+use super::{Run, Shadowed};
 use crate::adapter::setup::report::Loss;
 use crate::adapter::setup::tree::Spanned;
 
@@ -11,31 +11,34 @@ use crate::adapter::setup::tree::Spanned;
 /// nothing from the hook, shuts nothing out, and has no hook of its own.
 ///
 /// # Errors
-/// What it does, as a `SHADOWED` line.
+/// What it does.
 pub fn harmless_layer(
     file: &Path,
     broken: Option<&str>,
     losses: &[Loss],
     root: Option<&Spanned>,
     shut_out: fn(&Spanned) -> Option<String>,
-) -> Result<(), String> {
+) -> Result<(), Shadowed> {
     let shown = file.display();
     if let Some(why) = broken {
-        return Err(format!("SHADOWED: {shown}: it cannot be read, so it is not known to be harmless: {why}"));
+        return Err(Shadowed::by(shown, format!("it cannot be read, so it is not known to be harmless: {why}")));
     }
     if let Some(loss) = losses.first() {
-        return Err(format!("SHADOWED: {}, or run where it is not", loss.line()));
+        return Err(Shadowed::line(format!("{}, or run where it is not", loss.line())));
     }
     if let Some(why) = root.and_then(shut_out) {
-        return Err(format!("SHADOWED: {shown}: {why}; take it out, or run where it is not"));
+        return Err(Shadowed::by(shown, format!("{why}; take it out, or run where it is not")));
     }
     let hooks = root.and_then(|root| root.get("hooks")).map(Spanned::members).unwrap_or_default();
     match hooks.iter().find(|event| event.key != "state") {
         None => Ok(()),
-        Some(event) => Err(format!(
-            "SHADOWED: {shown}: hooks.{}: an input that another hook replaces would run without being judged; take it \
-             out, or run where it is not",
-            event.key
+        Some(event) => Err(Shadowed::by(
+            shown,
+            format!(
+                "hooks.{}: an input that another hook replaces would run without being judged; take it out, or run where \
+                 it is not",
+                event.key
+            ),
         )),
     }
 }

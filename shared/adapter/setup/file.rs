@@ -9,7 +9,9 @@ const LONGEST: usize = 16 * 1024 * 1024;
 
 /// The text of a file; `None`: there is none of that name.
 pub fn text_of(file: &Path) -> Option<Result<String, String>> {
-    if let Err(error) = std::fs::symlink_metadata(file) {
+    #[expect(clippy::disallowed_methods, reason = "whoever asks names the file")]
+    let found = std::fs::symlink_metadata(file);
+    if let Err(error) = found {
         return (error.kind() != std::io::ErrorKind::NotFound).then(|| Err(os::words(error)));
     }
     let bytes = os::read_bounded(file, LONGEST).map_err(|refusal| refusal.to_string());
@@ -23,12 +25,12 @@ pub fn text_of(file: &Path) -> Option<Result<String, String>> {
 ///
 /// # Errors
 /// There is no working folder, or no path.
-pub fn absolute(path: &Path) -> Result<PathBuf, String> {
-    let whole = std::path::absolute(path).map_err(|error| format!("{}: {}", path.display(), os::words(error)))?;
-    let real = whole.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
+pub fn absolute(path: &Path) -> Result<PathBuf, os::Error> {
+    let whole = std::path::absolute(path).map_err(|error| os::Error::by(path, "", error))?;
+    let real = whole.parent().and_then(|folder| fs_err::canonicalize(folder).ok());
     Ok(match (real, whole.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
-        _ => std::fs::canonicalize(&whole).unwrap_or(whole),
+        _ => fs_err::canonicalize(&whole).unwrap_or(whole),
     })
 }
 
@@ -36,6 +38,6 @@ pub fn absolute(path: &Path) -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// It is not UTF-8.
-pub fn in_words(path: &Path) -> Result<String, String> {
-    path.to_str().map(String::from).ok_or_else(|| format!("{}: not UTF-8, so no entry can name it", path.display()))
+pub fn in_words(path: &Path) -> Result<String, os::Error> {
+    path.to_str().map(String::from).ok_or_else(|| os::Error::fault(path, "not UTF-8, so no entry can name it"))
 }

@@ -8,12 +8,15 @@ pub mod text;
 pub mod tree;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::{DOCTOR_CALL, Facts, Hook, Registration};
 use crate::json::Fault;
+use crate::os;
+use crate::os::release::NoAnswer;
 use crate::seal::VerifiedFrame;
 use report::{Report, SeenFile};
 use terms::EntryTerms;
@@ -33,7 +36,7 @@ pub trait Setup: Hook {
     ///
     /// # Errors
     /// It would not.
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), Unplaced> {
         Ok(())
     }
 
@@ -47,7 +50,7 @@ pub trait Setup: Hook {
     ///
     /// # Errors
     /// They cannot name what they have to.
-    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String>;
+    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, Unplaced>;
 
     /// The file of the administrator's, which managed entries go into.
     fn managed_file(&self) -> &'static str;
@@ -75,7 +78,7 @@ pub trait Setup: Hook {
 
     /// The word of the vendor's own doctor on the configuration that it reads in this folder, with the program that was
     /// asked; `None` where there is no such program, or no such doctor.
-    fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, String>)> {
+    fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, NoAnswer>)> {
         let _ = folder;
         None
     }
@@ -96,7 +99,7 @@ pub trait Setup: Hook {
     ///
     /// # Errors
     /// It cannot be told where that is.
-    fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, String>;
+    fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, Unplaced>;
 }
 
 /// The places and forms of a vendor's entries, each as it stands in the help of `mh-setup`, or why the vendor has none.
@@ -139,12 +142,38 @@ pub enum PrintedForm {
 }
 
 /// The reason why there is no place for entries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Unplaced {
     /// The command line does not say where.
     Untold(String),
     /// The place cannot be found.
     Missing(String),
+    /// The place has no name that an entry could have.
+    Unnamed(os::Error),
+}
+
+impl fmt::Display for Unplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unplaced::Untold(why) | Unplaced::Missing(why) => f.write_str(why),
+            Unplaced::Unnamed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Unplaced {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Unplaced::Untold(_) | Unplaced::Missing(_) => None,
+            Unplaced::Unnamed(error) => Some(error),
+        }
+    }
+}
+
+impl From<os::Error> for Unplaced {
+    fn from(error: os::Error) -> Self {
+        Unplaced::Unnamed(error)
+    }
 }
 
 /// The reason why entries cannot be put into a text, or taken out of it.
@@ -153,7 +182,31 @@ pub enum Unspliced {
     /// The text does not let them, at this byte.
     At(Fault),
     /// The name of the file does not let them.
-    Name(String),
+    Name(os::Error),
+}
+
+impl fmt::Display for Unspliced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unspliced::At(fault) => fault.fmt(f),
+            Unspliced::Name(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Unspliced {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Unspliced::At(fault) => Some(fault),
+            Unspliced::Name(error) => Some(error),
+        }
+    }
+}
+
+impl From<os::Error> for Unspliced {
+    fn from(error: os::Error) -> Self {
+        Unspliced::Name(error)
+    }
 }
 
 impl From<Fault> for Unspliced {

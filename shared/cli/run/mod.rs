@@ -15,14 +15,15 @@ use std::time::Instant;
 use self::options::{Errand, Format, Options};
 use self::report::Transcript;
 
-use crate::adapter::run::{Journaled, LaunchOrder, Run, TurnEvent};
+use crate::adapter::run::{Journaled, LaunchOrder, Run, Shadowed, TurnEvent};
+use crate::adapter::setup::file::in_words;
 use crate::adapter::{self, Hook};
 use crate::os::release::Release;
 use crate::os::{self, End, InputLine, PrivateRoom, Stop, complain, words};
 use crate::protocol::MAX_LINE;
 use crate::run::{
-    self, About, Backpressure, Code, Drive, Embedder, Events, Lines, Merge, Outside, Post, Promise, Queue, Stopped,
-    StreamLines,
+    self, About, Backpressure, Drive, Embedder, Events, Lines, Merge, Outside, Post, Promise, Queue, Stopped,
+    StreamLines, Unhonoured,
 };
 use crate::seal::{self, VerifiedFrame};
 
@@ -59,14 +60,15 @@ fn work(options: &Options) -> Result<End, Stop> {
     };
     let promise = promise.transpose().map_err(Stop::failed)?;
     let hook = hook(options.vendor)?;
-    let prompt = prompt::take(&options.prompt, options.asking.is_none()).map_err(Stop::failed)?;
+    let prompt = prompt::take(&options.prompt, options.asking.is_none())?;
     let (program, version) = adapter::run::find(options.vendor, options.program.as_deref()).map_err(Stop::failed)?;
     let run = os::run_id();
     let room =
-        PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", words(error))))?;
+        PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", error.why())))?;
     let audit = options.audit.clone().unwrap_or_else(|| room.path().join("audit.jsonl"));
-    let (_, audited) = crate::os::open_audit(&audit)
-        .map_err(|why| Stop::failed(format!("the audit {} cannot be written to: {why}", audit.display())))?;
+    let (_, audited) = crate::os::open_audit(&audit).map_err(|error| {
+        Stop::failed(format!("the audit {} cannot be written to: {}", audit.display(), error.why()))
+    })?;
     let socket = room.path().join("asked");
     let order = LaunchOrder {
         vendor: options.vendor,
@@ -74,9 +76,9 @@ fn work(options: &Options) -> Result<End, Stop> {
         hook,
         frame,
         policy: options.policy,
-        audit: utf8(&audit)?,
+        audit: in_words(&audit)?,
         decider: match options.asking {
-            Some(_) => Some(format!("unix:{}", utf8(&socket)?)),
+            Some(_) => Some(format!("unix:{}", in_words(&socket)?)),
             None => options.decider.clone(),
         },
         // the hook's own limit lies above the embedder's, which denies with a better reason
@@ -94,17 +96,17 @@ fn work(options: &Options) -> Result<End, Stop> {
         instructions: options.instructions()?,
         options: passed,
     };
-    let launch = adapter::run::launch(&order, &room).map_err(Stop::failed)?;
+    let launch = adapter::run::launch(&order, &room).map_err(|why| Stop::failed(why.to_string()))?;
     os::shut().map_err(|why| Stop::failed(format!("this run could not be kept out of the agent's reach: {why}")))?;
     os::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
     if order.frame.is_some() {
-        order.vendor.agrees(&order, &launch, &room).map_err(|why| shadowed(options, why))?;
+        order.vendor.agrees(&order, &launch, &room).map_err(|why| refused(options, why))?;
     }
     let drive = Drive::new().map_err(|error| Stop::failed(format!("signals could not be taken: {}", words(error))))?;
     let post = drive.post();
     if options.asking.is_some() {
         let post = post.clone();
-        run::listen(&socket, move |knock| post.send(Outside::Hook(knock))).map_err(Stop::failed)?;
+        run::listen(&socket, move |knock| post.send(Outside::Hook(knock)))?;
     }
     let before = report::before(options, &order, &launch, version);
     let lost = post.clone();
@@ -126,7 +128,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         let room_for_more = room_for_more.clone();
         std::thread::spawn(move || commands(&post, &room_for_more));
     }
-    let (ending, late) = drive.run(&launch, options.timeout, &room_for_more, &mut course).map_err(Stop::failed)?;
+    let (ending, late) = drive.run(&launch, options.timeout, &room_for_more, &mut course)?;
     let judgements = course.settle();
     let turn = &mut course.turn;
     let journaled = options.vendor.journal().map(|_| journaled(options.vendor, &launch.home, turn.session.as_deref()));
@@ -224,7 +226,7 @@ fn commands(post: &Post, room: &Backpressure) {
 /// The frame, refused before money is spent.
 fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
     let Some(path) = &options.frame else { return Ok(None) };
-    let shown = utf8(path)?;
+    let shown = in_words(path)?;
     os::read_bounded(path, seal::MAX_BYTES)
         .and_then(|bytes| seal::verify(&bytes, options.pin.as_ref()))
         .map(|frame| Some((shown.clone(), frame)))
@@ -245,10 +247,9 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
             // a signal does both where there are no lines
             Some((_, None)) => continue,
         };
-        let code = Code::UnsupportedControl;
-        return Err(refused(options, control, code, format!("{}: {control} {why}", code.word())));
+        return Err(refused(options, Unhonoured::Unsupported { control: control.clone(), why }));
     }
-    let shadowed = |why| shadowed(options, why);
+    let shadowed = |why: Shadowed| refused(options, why);
     options.vendor.shadows(Path::new("/etc")).map_err(shadowed)?;
     adapter::run::carried(options.vendor, &options.carried).map_err(shadowed)?;
     if !options.hermetic {
@@ -258,16 +259,12 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
 }
 
 /// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.
-fn refused(options: &Options, command: &str, code: Code, why: String) -> Stop {
+fn refused(options: &Options, why: impl Into<Unhonoured>) -> Stop {
+    let why = why.into();
     if options.format == Format::Events {
-        report::refused(command, code, &why);
+        report::refused(&why);
     }
-    Stop::failed(why)
-}
-
-/// The same of what would override the decisions.
-fn shadowed(options: &Options, why: String) -> Stop {
-    refused(options, "tool.decide", Code::Shadowed, why)
+    Stop::failed(why.to_string())
 }
 
 /// The hook program that lies beside this one.
@@ -275,7 +272,7 @@ fn hook(vendor: &dyn Hook) -> Result<String, Stop> {
     let own = std::env::current_exe().map_err(|error| Stop::failed(words(error)))?;
     let hook = own.with_file_name(vendor.facts().program);
     match hook.is_file() {
-        true => utf8(&hook),
+        true => Ok(in_words(&hook)?),
         false => Err(Stop::failed(format!("{}: no such file; it belongs beside mh-run", hook.display()))),
     }
 }
@@ -289,12 +286,6 @@ fn journaled(vendor: &dyn Run, home: &Path, session: Option<&str>) -> Option<Jou
         journal.read(file, &mut journaled).ok()?;
     }
     (!files.is_empty()).then_some(journaled)
-}
-
-fn utf8(path: &Path) -> Result<String, Stop> {
-    path.to_str()
-        .map(String::from)
-        .ok_or_else(|| Stop::failed(format!("{}: not UTF-8, so no entry can name it", path.display())))
 }
 
 impl Options {

@@ -476,6 +476,7 @@ fn either(words: &[&str]) -> String {
 
 fn decider(value: &OsString) -> Result<String, Stop> {
     let decider = Decider::parse(value).map_err(|why| Stop::usage(format!("--decider is {value:?}: {why}")))?;
+    #[expect(clippy::disallowed_methods, reason = "the sentence names the file")]
     let found = std::fs::metadata(decider.path())
         .map_err(|error| Stop::failed(format!("--decider {}: {}", decider.path().display(), words(error))))?;
     let wanted = match &decider {

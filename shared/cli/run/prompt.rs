@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::PROGRAM;
 use super::options::Prompt;
-use crate::os;
+use crate::os::{self, Stop};
 
 /// The longest prompt, in bytes.
 const LIMIT: usize = 8 * 1024 * 1024;
@@ -20,14 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// There is none, or it cannot be read.
-pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, String> {
+pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, Stop> {
     let value = match prompt {
         Prompt::Stdin => None,
         Prompt::Text(text) => Some(text.clone()),
         Prompt::File(path) => {
             let shown = path.display();
-            let bytes = os::read_bounded(path, LIMIT).map_err(|refusal| format!("{shown}: {refusal}"))?;
-            Some(String::from_utf8(bytes).map_err(|_| format!("{shown}: not UTF-8"))?)
+            let bytes = os::read_bounded(path, LIMIT).map_err(|refusal| Stop::failed(format!("{shown}: {refusal}")))?;
+            Some(String::from_utf8(bytes).map_err(|_| Stop::failed(format!("{shown}: not UTF-8")))?)
         }
     };
     let given = if stdin { given(value.is_some())? } else { None };
@@ -39,17 +39,18 @@ pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, String> {
         (_, Some(value)) => value,
         (Some(given), None) => given,
         (None, None) => {
-            return Err("the prompt is to come from standard input, and that is a terminal; give -p TEXT".into());
+            let why = "the prompt is to come from standard input, and that is a terminal; give -p TEXT";
+            return Err(Stop::failed(why));
         }
     };
     match whole.trim().is_empty() {
-        true => Err("the prompt is empty".into()),
+        true => Err(Stop::failed("the prompt is empty")),
         false => Ok(whole),
     }
 }
 
 /// What standard input gives; a terminal gives nothing.
-fn given(may_do_without: bool) -> Result<Option<String>, String> {
+fn given(may_do_without: bool) -> Result<Option<String>, Stop> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
     }
@@ -66,17 +67,22 @@ fn given(may_do_without: bool) -> Result<Option<String>, String> {
         bytes.reserve(64 * 1024);
         match rustix::io::read(stdin, rustix::buffer::spare_capacity(&mut bytes)) {
             Ok(0) => break,
-            Ok(_) if bytes.len() > LIMIT => return Err(format!("standard input holds more than {LIMIT} bytes")),
+            Ok(_) if bytes.len() > LIMIT => {
+                return Err(Stop::failed(format!("standard input holds more than {LIMIT} bytes")));
+            }
             Ok(_) | Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => {
                 let year = Instant::now() + Duration::from_secs(31_536_000);
-                os::wait(&stdin, PollFlags::IN, year).map_err(|why| format!("standard input {why}"))?;
+                os::wait(&stdin, PollFlags::IN, year).map_err(|why| Stop::failed(format!("standard input {why}")))?;
             }
-            Err(error) => return Err(format!("could not read stdin: {}", os::words(error))),
+            Err(error) => return Err(Stop::failed(format!("could not read stdin: {}", os::words(error)))),
         }
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        Err(error) => Err(format!("standard input is not UTF-8 (byte {})", error.utf8_error().valid_up_to())),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            Err(Stop::failed(format!("standard input is not UTF-8 (byte {at})")))
+        }
     }
 }

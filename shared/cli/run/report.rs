@@ -12,7 +12,7 @@ use crate::os::release::Release;
 use crate::os::{self, tell_if_read};
 use crate::os::{complain, tame};
 use crate::protocol::event::Process;
-use crate::run::{About, Code, Events, Item, Lines as _, Outcome, Queue, Turn};
+use crate::run::{About, Events, Item, Lines as _, Outcome, Queue, Turn, Unhonoured};
 
 /// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
 /// than what was measured, what the isolation leaves out.
@@ -55,10 +55,10 @@ pub struct Before {
 
 /// Say that the run could not be started for a control that it needs: in lines, since whoever reads
 /// lines waits for the last.
-pub fn refused(command: &str, code: Code, why: &str) {
+pub fn refused(why: &Unhonoured) {
     let mut events = Events::new(os::run_id(), About::default());
-    let id = format!("start/{command}");
-    let line = events.tell(None, &Item::Answered { id: &id, outcome: Err((code, why)) });
+    let id = format!("start/{}", why.command());
+    let line = events.tell(None, &Item::Answered { id: &id, outcome: Err((why.code(), &why.to_string())) });
     let lines = line + &events.closed("error", Process::Unknown);
     let outlet = Queue::new(|_| ());
     outlet.put(lines);

@@ -88,6 +88,14 @@ pub struct Unanswered {
     pub why: String,
 }
 
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for Unanswered {}
+
 impl Unanswered {
     fn late() -> Self {
         Unanswered { late: true, why: "was not done when the deadline passed".into() }

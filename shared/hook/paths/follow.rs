@@ -80,6 +80,10 @@ pub fn follow(path: &Path) -> Result<Led, Untold> {
                 if is_own(&next) {
                     return Err(Untold::Own);
                 }
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "the error is told by its number, and the file by its name"
+                )]
                 let target = if missing { Err(Errno::NOENT.into()) } else { std::fs::read_link(&next) };
                 match target.map_err(|error| (Errno::from_io_error(&error), error)) {
                     Ok(_) if is_procfs(&real) => return Err(Untold::Own),
@@ -120,12 +124,12 @@ fn is_procfs(folder: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::scope::fold;
-    use std::os::unix::fs::symlink;
+    use fs_err::os::unix::fs::symlink;
 
     #[test]
     fn what_is_another_file_for_every_process_is_not_followed() {
         let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
+        let root = fs_err::canonicalize(root.path()).unwrap();
         symlink("/proc/self", root.join("self")).unwrap();
         symlink("self/cwd", root.join("hop")).unwrap();
         for path in ["/proc", "/proc/self/cwd/x", "/proc/1/root/etc", "/dev/fd/3", "/dev/stdin", "/dev/../proc/self"] {
@@ -142,13 +146,13 @@ mod tests {
     #[test]
     fn a_link_that_goes_round_and_a_name_that_is_no_name_are_not_plain_names() {
         let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
+        let root = fs_err::canonicalize(root.path()).unwrap();
         symlink("round", root.join("round")).unwrap();
         for path in ["round", "round/x", "a\0b", &"n".repeat(300)] {
             assert!(matches!(follow(&root.join(path)), Err(Untold::Link(..))), "{path}");
         }
         // beyond what is not there nothing is looked up, and a file has nothing below it
-        std::fs::write(root.join("file"), "").unwrap();
+        fs_err::write(root.join("file"), "").unwrap();
         for path in ["missing/x/y", "file/x"] {
             assert_eq!(follow(&root.join(path)).unwrap().real, root.join(path));
         }

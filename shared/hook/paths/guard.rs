@@ -196,16 +196,16 @@ mod tests {
             written in path(),
         ) {
             let root = tempfile::tempdir().unwrap();
-            let root = root.path().canonicalize().unwrap();
+            let root = fs_err::canonicalize(root.path()).unwrap();
             let at = |path: &str| root.join("x/y").join(path);
-            std::fs::create_dir_all(at("")).unwrap();
+            fs_err::create_dir_all(at("")).unwrap();
             for (kind, path, other) in &tree {
                 // what cannot be made is not there, and that is a case too
                 let _ = match kind {
-                    0 => std::fs::create_dir_all(at(path)),
-                    1 => std::fs::write(at(path), "x"),
-                    2 => std::os::unix::fs::symlink(other, at(path)),
-                    _ => std::fs::hard_link(at(other), at(path)),
+                    0 => fs_err::create_dir_all(at(path)),
+                    1 => fs_err::write(at(path), "x"),
+                    2 => fs_err::os::unix::fs::symlink(other, at(path)),
+                    _ => fs_err::hard_link(at(other), at(path)),
                 };
             }
             // a path that goes round and round is denied before anybody asks what it changes

@@ -32,6 +32,8 @@ impl fmt::Display for Fault {
     }
 }
 
+impl std::error::Error for Fault {}
+
 /// A key that stands twice in one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duplicate {

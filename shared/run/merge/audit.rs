@@ -24,7 +24,7 @@ impl Merge<'_> {
         });
         self.audit = audit;
         if let Err(error) = read {
-            self.fault = Some(crate::os::words(error));
+            self.fault = Some(error.to_string());
         }
         if let (Some(journal), true) = (self.journal, self.lines.is_some()) {
             self.look_at_journal(journal);

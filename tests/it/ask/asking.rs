@@ -247,8 +247,8 @@ pub fn signal(pid: u32, name: &str) {
 
 /// Whether a process with this word on its command line lives.
 pub fn alive(mark: &str) -> bool {
-    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+    fs_err::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = fs_err::read(entry.path().join("cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0).any(|word| word == mark.as_bytes())
     })
 }

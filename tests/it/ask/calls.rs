@@ -135,7 +135,7 @@ fn an_id_that_comes_again_is_denied_and_takes_nothing_from_the_first() {
     ));
     let mut run = Asking::start(&room, "claude", &[]);
     run.next("tool.requested");
-    std::fs::write(room.path("go"), "").unwrap();
+    fs_err::write(room.path("go"), "").unwrap();
     for _ in 0..3 {
         run.until("warning", |line| line["code"] == "REQUEST_MUTATED");
     }

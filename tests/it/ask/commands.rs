@@ -98,7 +98,7 @@ fn a_command_that_cannot_be_honoured_is_refused_by_name_when_it_is_well_formed()
         };
         let mut run = Asking::start(&room, kind, &[]);
         run.next("tool.requested");
-        let mut frame: Value = serde_json::from_slice(&std::fs::read(room.path("frame.json")).unwrap()).unwrap();
+        let mut frame: Value = serde_json::from_slice(&fs_err::read(room.path("frame.json")).unwrap()).unwrap();
         run.command("tagged", json!({"command": "frame.set", "frame": frame}));
         run.refused("tagged", "UNSUPPORTED_CONTROL", "frame.set cannot be honoured");
         frame.as_object_mut().unwrap().remove("format");

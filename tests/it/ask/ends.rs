@@ -142,7 +142,7 @@ fn an_embedder_that_is_killed_leaves_nothing_running() {
     embedder.kill().unwrap();
     embedder.wait().unwrap();
     let start = std::time::Instant::now();
-    let lives = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    let lives = || fs_err::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
     while lives() {
         assert!(start.elapsed() < crate::ask::asking::PATIENCE, "the run goes on");
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -193,7 +193,7 @@ fn a_vendor_that_ends_while_a_call_waits_takes_the_call_with_it() {
     ));
     let mut run = Asking::start(&room, "claude", &[]);
     run.next("tool.requested");
-    std::fs::write(room.path("go"), "").unwrap();
+    fs_err::write(room.path("go"), "").unwrap();
     run.until("warning", |line| line["code"] == "PENDING_CALL_ABANDONED");
     let over = run.end();
     assert_eq!((over.code, over.reason()), (Some(1), "error"));
@@ -210,8 +210,8 @@ fn a_hook_that_is_killed_while_it_waits_is_told_and_its_call_is_unenforced_if_it
     let mut run = Asking::start(&room, "claude", &[]);
     run.next("tool.requested");
     let socket = format!("unix:{}", crate::ask::strangers::socket(&room).display());
-    let hook = std::fs::read_dir("/proc").unwrap().flatten().find(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+    let hook = fs_err::read_dir("/proc").unwrap().flatten().find(|entry| {
+        let line = fs_err::read(entry.path().join("cmdline")).unwrap_or_default();
         let mut words = line.split(|byte| *byte == 0);
         words.next().is_some_and(|program| program.ends_with(b"mh-hook-claude"))
             && words.any(|word| word == socket.as_bytes())
@@ -221,7 +221,7 @@ fn a_hook_that_is_killed_while_it_waits_is_told_and_its_call_is_unenforced_if_it
     assert_eq!(warning["message"], "whoever asked about the call c1 (Bash) was gone before anybody decided about it");
     run.decide("1", "c1", allow());
     run.refused("1", "TOO_LATE", "c1");
-    std::fs::write(room.path("go"), "").unwrap();
+    fs_err::write(room.path("go"), "").unwrap();
     let over = run.end();
     assert_eq!((over.code, over.reason()), (Some(1), "error"));
     assert_eq!(over.only("session.ended", None)["terminal_reason"], "unenforced");
@@ -301,7 +301,7 @@ fn standard_input_is_for_commands_and_the_vendor_never_has_it() {
     let mut run = Asking::start(&room, "claude", &[]);
     run.stdin.as_mut().unwrap().write_all(b"not for the vendor\n").unwrap();
     run.refused("-", "MALFORMED", "");
-    let own = std::fs::read_link(format!("/proc/{}/fd/0", run.child.id())).unwrap();
+    let own = fs_err::read_link(format!("/proc/{}/fd/0", run.child.id())).unwrap();
     let over = run.end();
     assert_eq!(over.code, Some(0));
     assert_eq!(room.text("prompt"), "do it");

@@ -126,8 +126,9 @@ fn a_stdout_that_fails_stops_the_vendor_in_every_form_of_lines() {
     side_by_side(&[(24, "stream-json"), (25, "events")], |&(number, format)| {
         let (room, mark) = (Room::new(), mark(number));
         room.claude(&format!("begin; use c1 Bash '{{}}'; setsid sleep {mark} & sleep {mark}"));
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let ended = Ended::of(room.governed("claude", &["--output-format", format]).stdout(full).output().unwrap());
+        let full = fs_err::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended =
+            Ended::of(room.governed("claude", &["--output-format", format]).stdout(full.into_file()).output().unwrap());
         assert_eq!(
             (ended.code, ended.stderr.as_str()),
             (Some(1), "mh-run: could not write to stdout: no space left on device\n"),

@@ -77,7 +77,7 @@ fn what_goes_with_ask_and_what_does_not() {
     run(&["--decisions", "ask", "--frame", frame, "-p"]).refused("standard input is for commands");
     run(&["-p", "--decisions", "ask", "--frame", frame]).refused("behind -p stands --decisions");
     run(&["-p", " ", "--decisions", "ask", "--frame", frame]).refused("the prompt is empty");
-    std::fs::write(room.path("prompt.txt"), "from a file").unwrap();
+    fs_err::write(room.path("prompt.txt"), "from a file").unwrap();
     let file = room.path("prompt.txt");
     let given = run(&["--prompt-file", file.to_str().unwrap(), "--decisions", "ask", "--frame", frame]);
     assert_eq!((given.code, room.text("prompt").as_str()), (Some(0), "from a file"), "{given:?}");
@@ -104,9 +104,9 @@ fn a_socket_that_cannot_be_named_is_refused_with_what_to_do() {
     let room = Room::new();
     room.claude("touch \"$ROOM/started\"");
     let long = room.path("tmp").join("x".repeat(100));
-    std::fs::create_dir(&long).unwrap();
+    fs_err::create_dir(&long).unwrap();
     let output = room.governed("claude", &["--decisions", "ask"]).env("TMPDIR", &long).output().unwrap();
     Ended::of(output)
         .refused(" bytes are too long for the path of a socket; set TMPDIR, or XDG_RUNTIME_DIR, to a shorter one");
-    assert!(!room.path("started").exists() && std::fs::read_dir(&long).unwrap().next().is_none());
+    assert!(!room.path("started").exists() && fs_err::read_dir(&long).unwrap().next().is_none());
 }

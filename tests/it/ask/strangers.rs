@@ -40,7 +40,7 @@ fn begun() -> (Room, Asking, PathBuf) {
 fn garbage_and_silence_change_nothing() {
     let (room, mut run, path) = begun();
     let mode =
-        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path.parent().unwrap()).unwrap().permissions());
+        std::os::unix::fs::PermissionsExt::mode(&fs_err::metadata(path.parent().unwrap()).unwrap().permissions());
     assert_eq!(mode & 0o077, 0, "others can come to it");
     for bytes in [&b"\n"[..], b"\0\xff\n", b"[]\n", b"{}\n", b"{\"call_id\":1}\n", b"half a line"] {
         let mut stranger = UnixStream::connect(&path).unwrap();
@@ -51,7 +51,7 @@ fn garbage_and_silence_change_nothing() {
         assert_eq!(BufReader::new(stranger).read_line(&mut heard).unwrap(), 0, "{heard}");
     }
     let silent = UnixStream::connect(&path).unwrap();
-    std::fs::write(room.path("go"), "").unwrap();
+    fs_err::write(room.path("go"), "").unwrap();
     run.next("tool.requested");
     run.decide("1", "c1", allow());
     run.done("1");
@@ -80,7 +80,7 @@ fn more_connections_than_there_are_descriptors_do_not_keep_a_hook_out() {
     for _ in 0..300 {
         come.recv_timeout(PATIENCE).unwrap();
     }
-    std::fs::write(room.path("go"), "").unwrap();
+    fs_err::write(room.path("go"), "").unwrap();
     run.next("tool.requested");
     run.decide("1", "c1", allow());
     run.done("1");
@@ -107,7 +107,7 @@ fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
     BufReader::new(&stranger).read_line(&mut heard).unwrap();
     assert!(heard.contains("\"decision\":\"allow\""), "{heard}");
     // what was allowed is not what the real call is
-    std::fs::write(room.path("go"), "").unwrap();
+    fs_err::write(room.path("go"), "").unwrap();
     let over = run.end();
     assert_eq!(over.warnings("REQUEST_MUTATED").len(), 1);
     assert!(room.text("answer").contains("REQUEST_MUTATED"), "{}", room.text("answer"));
@@ -124,7 +124,7 @@ fn one_that_asks_and_hangs_up_is_told_and_waits_no_more() {
     run.until("warning", |line| line["code"] == "PENDING_CALL_ABANDONED");
     run.decide("1", "c7", deny("no"));
     run.refused("1", "TOO_LATE", "c7");
-    std::fs::write(room.path("go"), "").unwrap();
+    fs_err::write(room.path("go"), "").unwrap();
     run.until("tool.requested", |line| line["call_id"] == "c1");
     run.decide("2", "c1", json!({"decision": "abstain"}));
     run.done("2");
@@ -133,7 +133,7 @@ fn one_that_asks_and_hangs_up_is_told_and_waits_no_more() {
 
 /// Take the socket's place, and answer with this.
 fn usurp(path: &std::path::Path, decision: serde_json::Value, real: Option<PathBuf>) {
-    std::fs::rename(path, path.with_extension("real")).unwrap();
+    fs_err::rename(path, path.with_extension("real")).unwrap();
     let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
@@ -184,7 +184,7 @@ fn whoever_answers_in_the_embedders_place_leaves_the_turn_unenforced() {
             run.next("turn.started");
             let path = socket(&room);
             usurp(&path, said.clone(), heard.is_some().then(|| path.with_extension("real")));
-            std::fs::write(room.path("go"), "").unwrap();
+            fs_err::write(room.path("go"), "").unwrap();
             if let Some(heard) = &heard {
                 run.next("tool.requested");
                 run.decide("1", "c1", heard.clone());

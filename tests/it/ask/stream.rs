@@ -133,7 +133,7 @@ fn each_record_is_one_line_to_every_reader_and_out_before_the_turn_ends() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let seen = lines.by_ref().find(|line| line.contains("assistant")).unwrap();
     assert!(seen.contains("a\\u2028b\\u2029c") && !seen.contains(['\u{2028}', '\u{2029}']), "{seen}");
-    std::fs::write(room.path("go"), "").unwrap();
+    fs_err::write(room.path("go"), "").unwrap();
     let last: Value = serde_json::from_str(&lines.last().unwrap()).unwrap();
     assert_eq!((wait(&mut child), &last["type"]), (Some(0), &json!("result")));
 }

@@ -1,10 +1,10 @@
 //! A home, a project and copies of the programs, none of it in a temporary folder: `mh-setup`
 //! refuses those.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use fs_err as fs;
 use metaharness::frame::{Frame, Node, Operation, Step, Workflow};
 use metaharness::os::permissions;
 use metaharness::seal;
@@ -42,7 +42,7 @@ impl Home {
         // what Codex takes where a person's own shell is neither bash nor zsh
         let path = std::env::var_os("PATH").unwrap_or_default();
         let bash = std::env::split_paths(&path).map(|folder| folder.join("bash")).find(|bash| bash.is_file());
-        std::os::unix::fs::symlink(bash.expect("no bash on PATH"), scratch.at("path/bash")).unwrap();
+        fs_err::os::unix::fs::symlink(bash.expect("no bash on PATH"), scratch.at("path/bash")).unwrap();
         scratch.frame("frame.json", &[Operation::FileRead]);
         scratch.vendor("claude", "2.1.332 (Claude Code)");
         scratch.vendor("codex", "codex-cli 0.171.0");
@@ -123,7 +123,7 @@ impl Home {
 
 pub fn set_mode(file: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+    fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
 /// What a command of `mh-setup` came to.

@@ -244,7 +244,7 @@ pub struct Scratch {
 impl Scratch {
     pub fn new() -> Scratch {
         let folder = tempfile::tempdir().unwrap();
-        Scratch { path: folder.path().canonicalize().unwrap(), _folder: folder }
+        Scratch { path: fs_err::canonicalize(folder.path()).unwrap(), _folder: folder }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -122,7 +122,7 @@ impl Room {
     pub fn new() -> Room {
         let room = Room { folder: tempfile::tempdir().unwrap() };
         for name in ["bin", "project", "home", "tmp", "home/.codex"] {
-            std::fs::create_dir(room.path(name)).unwrap();
+            fs_err::create_dir(room.path(name)).unwrap();
         }
         room.seal(&["--admit", "file.read", "shell", "--handoff-none"]);
         room
@@ -133,7 +133,7 @@ impl Room {
     }
 
     pub fn text(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+        fs_err::read_to_string(self.path(name)).unwrap_or_default()
     }
 
     /// Seal `frame.json` with these.

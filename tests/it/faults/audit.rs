@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
+use fs_err::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::common::{CLAUDE, Run, Scratch, VENDORS, bytes, call, fixture};
@@ -170,7 +171,7 @@ fn a_line_after_the_disk_had_no_room() {
         let mut command = std::process::Command::new("/bin/sh");
         command.env_clear().args(["-c", &format!("{limit} exec \"$@\""), "sh"]);
         command.arg(crate::common::program("mh-hook-claude")).arg("--frame").arg(fixture("golden/frame.json"));
-        command.arg("--audit").arg(&audit).stdin(std::fs::File::open(scratch.path("call")).unwrap());
+        command.arg("--audit").arg(&audit).stdin(fs_err::File::open(scratch.path("call")).unwrap().into_file());
         command.output().unwrap().status.code()
     };
     scratch.file("call", crate::common::shell(CLAUDE));

@@ -1,8 +1,10 @@
 //! The frame's file: of another kind, not to be read, not a frame.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+
+use fs_err::os::unix::fs::symlink;
 
 use crate::common::{GOLDEN, Scratch, fixture, table};
 use crate::faults::row::{Row, Source, Trial, blocks, borne, can, hold};
@@ -58,7 +60,7 @@ fn a_file_of_another_kind() {
         at("standard input, a pipe", "unreadable: it is a named pipe, not a regular file", |_| "/dev/stdin".into()),
         blocks("standard input, a file that holds a frame that is sealed", "is refused: ", |trial| {
             // what is read as the payload is what was sealed, and nothing is left of it
-            trial.stdin = Source::file(std::fs::File::open(golden()).unwrap());
+            trial.stdin = Source::file(fs_err::File::open(golden()).unwrap());
             trial.frame = Some("/dev/stdin".into());
             trial.args(["--digest", &"0".repeat(64)]);
         }),

@@ -1,10 +1,11 @@
 //! Outputs that are not there, or that nobody takes or hears.
 
-use std::fs::File;
 use std::io::{Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+use fs_err::File;
 
 use crate::common::{CLAUDE, CODEX, Run, Scratch, VENDORS, bytes, event, fixture};
 use crate::faults::host::Event;
@@ -18,7 +19,7 @@ enum Lost {
 }
 
 fn writable(path: impl AsRef<std::path::Path>) -> File {
-    File::options().write(true).open(path).unwrap()
+    File::options().write(true).open(path.as_ref()).unwrap()
 }
 
 /// A pipe or socket that takes nothing more, and what was put there before.
@@ -245,7 +246,7 @@ fn what_a_program_says_about_itself_is_never_lost_in_silence() {
     for vendor in [CLAUDE, CODEX] {
         for flag in ["--help", "--table", "--version"] {
             let mut run = Run::hook(vendor).args([flag]);
-            run.command.stdout(writable("/dev/full"));
+            run.command.stdout(writable("/dev/full").into_file());
             let answer = run.answer();
             let stderr = format!("mh-hook-{vendor}: could not write to standard output: no space left on device\n");
             assert_eq!((answer.code, answer.stderr), (2, stderr));

@@ -28,7 +28,7 @@ const A_MOMENT: Duration = Duration::from_millis(300);
 /// Wait until the hook itself runs, which is seen by the signals that it holds back; what comes before it is the loader's.
 fn running(of: u32) {
     for _ in 0..4_000 {
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{of}/status")) else { return };
+        let Ok(status) = fs_err::read_to_string(format!("/proc/{of}/status")) else { return };
         let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
         if line("Name:").starts_with("mh-hook-") && line("SigBlk:").bytes().any(|digit| digit != b'0') {
             return;
@@ -240,7 +240,8 @@ fn a_system_that_lacks_what_it_should_have() {
     let own_program = |name: &str, line: String| {
         blocks(name, "which is the program that guards this step", move |trial: &mut Trial<'_>| {
             trial.line(line.clone());
-            let file = program(&format!("mh-hook-{}", trial.vendor)).canonicalize().unwrap().display().to_string();
+            let file =
+                fs_err::canonicalize(program(&format!("mh-hook-{}", trial.vendor))).unwrap().display().to_string();
             trial.payload = bytes(&match trial.vendor {
                 CLAUDE => call(CLAUDE, "Write", json!({ "file_path": file })),
                 _ => call(
@@ -252,7 +253,7 @@ fn a_system_that_lacks_what_it_should_have() {
         })
     };
     let null = |trial: &mut Trial<'_>| {
-        let null = std::fs::File::options().write(true).open("/dev/null").unwrap();
+        let null = fs_err::File::options().write(true).open("/dev/null").unwrap();
         trial.stderr = Sink::lost(null);
     };
     let (line, other) = (dev.clone(), proc.clone());

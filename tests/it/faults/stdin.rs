@@ -1,12 +1,12 @@
 //! Standard input in every state a vendor, or a wrapper round the hook, can leave it in.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::time::Duration;
 
+use fs_err::File;
 use serde_json::json;
 
 use crate::common::{Run, VENDORS, bytes, call, fixture, shell};
@@ -26,7 +26,7 @@ fn endless(name: &str, source: impl Fn() -> Source + Send + Sync + 'static) -> R
 
 /// A file, opened so as not to wait for anybody.
 fn opened(path: impl AsRef<std::path::Path>) -> File {
-    File::options().read(true).write(true).open(path).unwrap()
+    File::options().read(true).write(true).open(path.as_ref()).unwrap()
 }
 
 fn in_pieces(mut to: impl std::io::Write, payload: &[u8], pieces: usize, pause: u64) -> std::io::Result<()> {

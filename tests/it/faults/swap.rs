@@ -32,7 +32,10 @@ fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
         let vendor = VENDORS[n % 2];
         let mut command = Command::new(program(&format!("mh-hook-{vendor}")));
         command.env_clear().arg("--frame").arg(&frame).args(["--digest", &digest]);
-        command.stdin(std::fs::File::open(&calls[n % 2]).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(fs_err::File::open(&calls[n % 2]).unwrap().into_file())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let output = command.output().unwrap();
         let reason = String::from_utf8_lossy(&output.stderr).into_owned();
         let ended = Ended { code: output.status.code(), late: false, stdout: output.stdout, stderr: output.stderr };
@@ -54,7 +57,7 @@ fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
                     break;
                 }
                 // a rename onto the same file leaves both names
-                let _ = std::fs::remove_file(&beside);
+                let _ = fs_err::remove_file(&beside);
                 fs_err::hard_link(turn, &beside).unwrap();
                 fs_err::rename(&beside, &frame).unwrap();
                 swaps.fetch_add(1, Ordering::Relaxed);

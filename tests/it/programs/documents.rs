@@ -145,7 +145,7 @@ fn a_file_that_cannot_be_read_is_another_thing_than_a_document_that_is_refused()
     let socket = scratch.path("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let looped = scratch.path("loop");
-    std::os::unix::fs::symlink(&looped, &looped).unwrap();
+    fs_err::os::unix::fs::symlink(&looped, &looped).unwrap();
     let below = scratch.file("file", "{}").join("below");
     let long = scratch.path(&"n".repeat(300));
     for (path, why) in [

@@ -2,9 +2,9 @@
 //! must cost nobody a day's work. Projects with links, `..`, blanks and é, monorepos, worktrees, a home
 //! below a link, and names that look like something that is guarded and are not.
 
-use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+use fs_err::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::common::{CLAUDE, CODEX, Run, Scratch, bytes, call};

@@ -1,8 +1,8 @@
 //! What a writing call must not touch: what the guard stands on, by every way that leads there.
 
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use fs_err::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use metaharness::frame::shown;
@@ -114,7 +114,7 @@ fn the_hooks_own_program_and_its_audit() {
     let case = Case::new();
     let audit = case.scratch.path("audit.jsonl");
     for vendor in BOTH {
-        case.denied(vendor, program(&format!("mh-hook-{vendor}")).canonicalize().unwrap(), HOOK);
+        case.denied(vendor, fs_err::canonicalize(program(&format!("mh-hook-{vendor}"))).unwrap(), HOOK);
         // the audit need not exist yet
         let _ = fs_err::remove_file(&audit);
         let payload = bytes(&case.writes(vendor, &audit));

@@ -412,7 +412,7 @@ fn r49_a_variable_that_is_lost_is_no_frame_unless_one_is_required() {
 fn r53_an_admitted_write_does_not_reach_what_guards_the_step() {
     let scratch = Scratch::new();
     let frame = scratch.admitting(&["file.write"]);
-    let hook = crate::common::program("mh-hook-claude").canonicalize().unwrap();
+    let hook = fs_err::canonicalize(crate::common::program("mh-hook-claude")).unwrap();
     for (path, what) in [
         (frame.to_str().unwrap(), "the frame in force"),
         (hook.to_str().unwrap(), "the program that guards this step"),

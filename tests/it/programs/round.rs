@@ -1,9 +1,9 @@
 //! One path that two read: what the hook cannot read as the vendor will, a moment later, it denies, whichever tool has it,
 //! and what a vendor reads, starts or obeys by itself counts as read and as changed.
 
-use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+use fs_err::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::common::{CLAUDE, CODEX, Run, Scratch, bytes, call};

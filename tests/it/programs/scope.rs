@@ -1,9 +1,9 @@
 //! The path scope of a frame: it is judged file by file, by every spelling of a path, and never
 //! widens what is admitted.
 
-use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+use fs_err::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::common::{CLAUDE, CODEX, Run, Scratch, bytes, call};

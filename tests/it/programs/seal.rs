@@ -1,7 +1,9 @@
 //! `mh-frame-seal` on documents: what it takes, what it refuses, and where it writes.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Stdio;
+
+use fs_err::os::unix::fs::symlink;
 
 use crate::common::{Answer, GOLDEN, Run, Scratch, fixture, run};
 
@@ -232,7 +234,7 @@ fn a_link_to_anothers_file_is_not_followed() {
     symlink(&target, &link).unwrap();
     let name = link.to_str().unwrap();
     let before = fs_err::read(&target).unwrap();
-    let target = target.canonicalize().unwrap();
+    let target = fs_err::canonicalize(&target).unwrap();
     let stderr = format!("{name}: it is a link, and the link or its file {} is not yours", target.display());
     fails(Run::of("mh-frame-seal").args(["-o", name]).stdin(unsealed()).answer(), 2, &stderr);
     assert_eq!(fs_err::read(&target).unwrap(), before, "{who}");

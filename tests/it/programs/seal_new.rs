@@ -261,7 +261,7 @@ fn the_project_and_nothing_else_has_a_short_way() {
     let scratch = crate::common::Scratch::new();
     let project = scratch.folder("my project");
     fs_err::write(project.join("a.txt"), "").unwrap();
-    std::os::unix::fs::symlink(&project, scratch.path("link")).unwrap();
+    fs_err::os::unix::fs::symlink(&project, scratch.path("link")).unwrap();
     let link = scratch.path("link");
     let admit = ["--admit", "file.read,file.write"];
     let scope = ["--scope-project", link.to_str().unwrap(), "file.read", "--scope", "secret/**", "none"];

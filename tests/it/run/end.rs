@@ -9,8 +9,8 @@ use crate::common::{long, side_by_side};
 
 /// Whether a process with this word on its command line lives.
 fn alive(mark: &str) -> bool {
-    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+    fs_err::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = fs_err::read(entry.path().join("cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0).any(|word| word == mark.as_bytes())
     })
 }
@@ -64,7 +64,7 @@ fn whatever_signal_would_end_a_program_stops_the_turn_and_leaves_nothing() {
         Ended::of(child.wait_with_output().unwrap())
             .failed(&format!("mh-run: interrupted: SIG{name} came during the model call"));
         assert!(!alive(&mark), "{name}");
-        assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0, "{name}");
+        assert_eq!(fs_err::read_dir(room.path("tmp")).unwrap().count(), 0, "{name}");
     });
 }
 
@@ -86,7 +86,7 @@ fn an_output_that_may_not_grow_fails_the_run_and_leaves_nothing() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("could not write to stdout: file too large"), "{stderr}");
-    assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0);
+    assert_eq!(fs_err::read_dir(room.path("tmp")).unwrap().count(), 0);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn whatever_takes_the_place_of_a_file_that_is_read_the_run_ends() {
         let other = file.contains("rollout-x");
         assert_eq!(ended.code, Some(if other { 0 } else { 1 }), "{kind} {what}: {ended:?}");
         assert!(other || ended.stdout.contains("unenforced"), "{kind} {what}: {ended:?}");
-        assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0, "{kind} {what}");
+        assert_eq!(fs_err::read_dir(room.path("tmp")).unwrap().count(), 0, "{kind} {what}");
     });
 }
 
@@ -203,7 +203,7 @@ fn whatever_takes_the_place_of_a_file_that_is_read_the_run_ends() {
 fn a_stdout_that_takes_nothing_fails_the_run() {
     let room = Room::new();
     room.claude("begin; answer fine");
-    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = || fs_err::OpenOptions::new().write(true).open("/dev/full").unwrap().into_file();
     for format in ["text", "json"] {
         let output = room.governed("claude", &["--output-format", format]).stdout(full()).output().unwrap();
         let ended = Ended::of(output);
@@ -227,7 +227,7 @@ fn a_stdout_that_takes_nothing_fails_the_run() {
     );
     // a caller that wants the code alone may throw the answer away
     room.claude("begin; answer fine");
-    let null = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
+    let null = fs_err::OpenOptions::new().write(true).open("/dev/null").unwrap().into_file();
     assert_eq!(room.governed("claude", &[]).stdout(null).status().unwrap().code(), Some(0));
 }
 

@@ -189,7 +189,7 @@ fn a_sub_agent_of_codex_is_counted_and_its_calls_are_told_while_it_runs() {
     for line in stdout.lines() {
         lines.push(serde_json::from_str(&line.unwrap()).unwrap());
         if lines.last().unwrap()["event"] == "tool.result" {
-            std::fs::write(room.path("told"), "").unwrap();
+            fs_err::write(room.path("told"), "").unwrap();
         }
     }
     child.wait().unwrap();
@@ -329,7 +329,7 @@ fn a_call_whose_hook_is_gone_while_it_waits_was_denied() {
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             lines.push(serde_json::from_str(&line.unwrap()).unwrap());
             if lines.last().unwrap()["event"] == "tool.requested" {
-                std::fs::write(room.path("asked"), "").unwrap();
+                fs_err::write(room.path("asked"), "").unwrap();
             }
         }
         child.wait().unwrap();

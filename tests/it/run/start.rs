@@ -75,7 +75,7 @@ fn a_frame_that_is_refused_is_refused_before_the_start() {
     let frame = frame.to_str().unwrap();
     run(&["--frame", frame, "--digest", &"0".repeat(64)]).refused("frame.json: pinned: ");
     let edited = room.text("frame.json").replace("file.read", "web.read");
-    std::fs::write(room.path("edited.json"), edited).unwrap();
+    fs_err::write(room.path("edited.json"), edited).unwrap();
     run(&["--frame", "../edited.json"]).refused("edited.json: edited: ");
     assert_eq!(room.text("arguments"), "");
 }
@@ -111,7 +111,7 @@ fn a_newer_vendor_is_named_and_run() {
     let room = Room::new();
     room.claude(ANSWER);
     let script = room.text("bin/claude").replace("2.1.332", "9.0.0");
-    std::fs::write(room.path("bin/claude"), script).unwrap();
+    fs_err::write(room.path("bin/claude"), script).unwrap();
     let ended = room.run("claude", &[]);
     assert_eq!(ended.code, Some(0));
     assert!(ended.stderr.contains("VERSION_OFF_PIN: claude is 9.0.0; what is known of it was measured on 2.1.332"));
@@ -128,7 +128,7 @@ fn with_stdin(room: &Room, arguments: &[&str], stdin: &[u8]) -> Ended {
 fn the_prompt_is_the_value_standard_input_or_both() {
     let room = Room::new();
     room.claude(ANSWER);
-    std::fs::write(room.path("file"), "from a file").unwrap();
+    fs_err::write(room.path("file"), "from a file").unwrap();
     for (arguments, stdin, prompt) in [
         (&["-p", "why?"][..], "", "why?"),
         (&["-p", "why?"], "log\n", "log\n\nwhy?"),
@@ -180,8 +180,8 @@ fn a_prompt_that_is_none_is_refused() {
     with_stdin(&room, &["-p", "x"], &vec![b'a'; 8 * 1024 * 1024 + 1])
         .refused("standard input holds more than 8388608 bytes");
     with_stdin(&room, &["--prompt-file", "/nowhere"], b"").refused("/nowhere: no such file");
-    let folder = std::fs::File::open(room.path("project")).unwrap();
-    let ended = room.command("claude", &["-p", "x"]).stdin(folder).output().unwrap();
+    let folder = fs_err::File::open(room.path("project")).unwrap();
+    let ended = room.command("claude", &["-p", "x"]).stdin(folder.into_file()).output().unwrap();
     Ended::of(ended).refused("could not read stdin: is a directory");
     assert_eq!(room.text("arguments"), "");
 }
@@ -217,7 +217,7 @@ fn a_closed_standard_input_is_no_input() {
 fn claude_is_started_with_the_strongest_launch() {
     let room = Room::new();
     room.claude(ANSWER);
-    std::fs::write(room.path("project/CLAUDE.md"), "be brief").unwrap();
+    fs_err::write(room.path("project/CLAUDE.md"), "be brief").unwrap();
     let mut command = room.governed("claude", &["--model", "m", "--", "--effort", "low"]);
     command.env("CLAUDE_CODE_SIMPLE", "1").env("CLAUDE_CODE_SAFE_MODE", "1").env("MH_FRAME", "/x").env("KEPT", "1");
     let ended = Ended::of(command.output().unwrap());
@@ -246,8 +246,8 @@ fn claude_is_started_with_the_strongest_launch() {
     room.run("claude", &["--project-instructions"]);
     assert!(room.text("arguments").contains("--append-system-prompt\nbe brief"));
     // nothing of the run is left, and nothing is written into the project or the home
-    assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0);
-    assert_eq!(std::fs::read_dir(room.path("project")).unwrap().count(), 1);
+    assert_eq!(fs_err::read_dir(room.path("tmp")).unwrap().count(), 0);
+    assert_eq!(fs_err::read_dir(room.path("project")).unwrap().count(), 1);
 }
 
 #[test]
@@ -289,13 +289,13 @@ fn mcp_servers_come_from_the_file_alone() {
     let room = Room::new();
     room.claude(ANSWER).codex(ANSWER);
     let servers = r#"{"mcpServers":{"a.b":{"type":"stdio","command":"run \"it\"","args":["x"],"env":{"K":"v"}}}}"#;
-    std::fs::write(room.path("mcp.json"), servers).unwrap();
+    fs_err::write(room.path("mcp.json"), servers).unwrap();
     room.run("codex", &["--mcp-config", "../mcp.json"]);
     let wanted = r#"mcp_servers={"a.b"={args=["x"],command="run \"it\"",env={"K"="v"}}}"#;
     assert!(room.text("arguments").lines().any(|line| line == wanted), "{}", room.text("arguments"));
     room.run("claude", &["--mcp-config", "../mcp.json"]);
     assert!(room.text("arguments").lines().any(|line| line == "--mcp-config"));
-    std::fs::write(room.path("mcp.json"), "{}").unwrap();
+    fs_err::write(room.path("mcp.json"), "{}").unwrap();
     room.run("claude", &["--mcp-config", "../mcp.json"]).refused("there is no object `mcpServers` in it");
 }
 
@@ -303,8 +303,8 @@ fn mcp_servers_come_from_the_file_alone() {
 fn a_hermetic_turn_has_a_home_and_an_environment_of_its_own() {
     let room = Room::new();
     room.claude(ANSWER);
-    std::fs::create_dir(room.path("home/.claude")).unwrap();
-    std::fs::write(room.path("home/.claude/.credentials.json"), "secret").unwrap();
+    fs_err::create_dir(room.path("home/.claude")).unwrap();
+    fs_err::write(room.path("home/.claude/.credentials.json"), "secret").unwrap();
     let environment = |more: &[&str]| {
         let mut command = room.governed("claude", more);
         command.args(["--hermetic", "--env", "WANTED"]).env("WANTED", "1").env("OTHER", "1");
@@ -324,5 +324,5 @@ fn a_hermetic_turn_has_a_home_and_an_environment_of_its_own() {
     assert_eq!(room.text("config"), "");
     let none = environment(&["--credentials", "none"]);
     assert!(!none.contains("ANTHROPIC_"), "{none}");
-    assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0);
+    assert_eq!(fs_err::read_dir(room.path("tmp")).unwrap().count(), 0);
 }

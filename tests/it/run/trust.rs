@@ -45,7 +45,7 @@ fn what_stands_behind_p_is_the_prompt_or_refused_and_never_an_option() {
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "fine\n"), "{words:?} {ended:?}");
         assert_eq!(room.text("prompt"), prompt, "{words:?}");
     }
-    std::fs::remove_file(room.path("prompt")).unwrap();
+    fs_err::remove_file(room.path("prompt")).unwrap();
     let kept = room.path("kept.jsonl");
     let audit = format!("--audit={}", kept.display());
     for words in [
@@ -130,16 +130,16 @@ fn what_codexs_own_file_sets_for_every_hook_refuses_the_run() {
     let room = Room::new();
     room.codex("begin; answer fine");
     let file = room.path("home/.codex/.env");
-    std::fs::write(&file, "A=1\nexport BASH_ENV=\"/x\"\n").unwrap();
+    fs_err::write(&file, "A=1\nexport BASH_ENV=\"/x\"\n").unwrap();
     room.run("codex", &[]).refused(&format!("SHADOWED: {}: BASH_ENV ", file.display()));
     assert!(!room.path("prompt").exists());
     // a scratch home has none
     assert_eq!(room.run("codex", &["--hermetic"]).code, Some(0));
     assert!(room.path("prompt").exists());
-    std::fs::write(&file, "OPENAI_API_KEY=x\n").unwrap();
+    fs_err::write(&file, "OPENAI_API_KEY=x\n").unwrap();
     assert_eq!(room.run("codex", &[]).code, Some(0));
     // and whoever reads lines is told so in lines
-    std::fs::write(&file, "LD_PRELOAD=x\n").unwrap();
+    fs_err::write(&file, "LD_PRELOAD=x\n").unwrap();
     let ended = Ended::of(room.governed("codex", &["--output-format", "events"]).output().unwrap());
     assert!(
         ended.code == Some(2) && ended.stdout.contains("SHADOWED") && ended.stdout.contains("LD_PRELOAD"),
@@ -355,19 +355,19 @@ fn a_scratch_home_has_the_login_by_a_link() {
                 [ -L \"$f\" ] && printf renewed > \"$f\"; done";
     room.codex(&format!("{look}; begin; answer fine"));
     room.claude(&format!("{look}; begin; answer fine"));
-    std::fs::create_dir(room.path("home/.claude")).unwrap();
+    fs_err::create_dir(room.path("home/.claude")).unwrap();
     for (kind, file) in [("codex", "home/.codex/auth.json"), ("claude", "home/.claude/.credentials.json")] {
-        std::fs::write(room.path(file), "old").unwrap();
+        fs_err::write(room.path(file), "old").unwrap();
         room.run(kind, &["--hermetic", "--credentials", "none"]);
         assert_eq!(room.text(file), "old");
         room.run(kind, &["--hermetic"]);
         assert_eq!(room.text(file), "renewed", "{kind}");
         // none is no fault
-        std::fs::remove_file(room.path(file)).unwrap();
+        fs_err::remove_file(room.path(file)).unwrap();
         assert_ne!(room.run(kind, &["--hermetic"]).code, Some(2));
     }
     // a login in a keyring belongs to the folder that it was made for
-    std::fs::write(room.path("home/.codex/config.toml"), "cli_auth_credentials_store = \"keyring\"\n").unwrap();
+    fs_err::write(room.path("home/.codex/config.toml"), "cli_auth_credentials_store = \"keyring\"\n").unwrap();
     room.run("codex", &["--hermetic"]).refused("a login in a keyring does not go along");
     assert_ne!(room.run("codex", &["--hermetic", "--credentials", "api-key"]).code, Some(2));
 }
@@ -382,11 +382,11 @@ fn codex_is_asked_what_it_makes_of_the_launch_before_the_first_prompt() {
         (r#"{"allowedApprovalPolicies":["on-request"]}"#, "no approval policy never"),
         (r#"{"allowedSandboxModes":["read-only"]}"#, "no sandbox workspace-write"),
     ] {
-        std::fs::write(room.path("required"), required).unwrap();
+        fs_err::write(room.path("required"), required).unwrap();
         room.run("codex", &[]).refused(why);
     }
     assert!(!room.path("prompt").exists());
-    std::fs::write(room.path("required"), r#"{"allowedSandboxModes":["read-only","workspace-write"]}"#).unwrap();
+    fs_err::write(room.path("required"), r#"{"allowedSandboxModes":["read-only","workspace-write"]}"#).unwrap();
     assert_eq!(room.run("codex", &[]).code, Some(0));
     // one that cannot be asked is not started
     let asked =
@@ -401,7 +401,7 @@ fn codex_is_asked_what_it_makes_of_the_launch_before_the_first_prompt() {
         ),
     );
     room.run("codex", &[]).refused("hooks/list: {\"code\":-1}");
-    assert_eq!(std::fs::read_dir(room.path("tmp")).unwrap().count(), 0);
+    assert_eq!(fs_err::read_dir(room.path("tmp")).unwrap().count(), 0);
 }
 
 #[test]

@@ -273,7 +273,7 @@ fn what_a_frame_owes_is_looked_for() {
     room.claude("begin; answer fine");
     missing(room.run("claude", &["--handoff-check"]), "the artifact \"plan.md\" is owed, and");
     assert_eq!(room.run("claude", &[]).code, Some(0));
-    std::fs::write(room.path("project/plan.md"), "old").unwrap();
+    fs_err::write(room.path("project/plan.md"), "old").unwrap();
     missing(room.run("claude", &["--handoff-check"]), "is as it was");
     room.claude("begin; echo new > plan.md; answer fine");
     assert_eq!(room.run("claude", &["--handoff-check"]).code, Some(0));
@@ -300,7 +300,7 @@ fn what_a_frame_owes_is_looked_for() {
 
     room.seal(&["--admit", "file.read", "--handoff-answer", "verdict"]);
     room.run("claude", &["--handoff-check"]).refused("give it with --schema FILE");
-    std::fs::write(room.path("schema.json"), "{\"type\":\"object\"}").unwrap();
+    fs_err::write(room.path("schema.json"), "{\"type\":\"object\"}").unwrap();
     room.claude(
         "begin; say '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":2,\"result\":\"words\",\
          \"structured_output\":{\"n\":1}}'",

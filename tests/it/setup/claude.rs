@@ -1,7 +1,6 @@
 //! Settings of other people go in and come out unchanged but for our entry.
 
-use std::fs;
-
+use fs_err as fs;
 use metaharness::adapter::Registration;
 use metaharness::adapter::claude::setup::{blank, taken_out, unreadable, with_entries};
 use metaharness::frame::Operation;
@@ -227,7 +226,7 @@ fn a_link_to_a_file_of_ones_own_is_followed_and_it_says_so() {
     let scratch = Home::new();
     let real = scratch.write("dotfiles/claude.json", "{}\n");
     fs::create_dir(scratch.at("project/.claude")).unwrap();
-    std::os::unix::fs::symlink(&real, scratch.at(FILE)).unwrap();
+    fs_err::os::unix::fs::symlink(&real, scratch.at(FILE)).unwrap();
     let done = scratch.setup(&["claude", "--project", ".", "--frame", "../frame.json"]).assert().success();
     let said = String::from_utf8(done.get_output().stderr.clone()).unwrap();
     assert!(said.contains("settings.json is a link; wrote ") && said.contains("dotfiles/claude.json"), "{said}");

@@ -1,7 +1,6 @@
 //! The doctor's word: live, registered but not live, altered, absent, and the cause by its name.
 
-use std::fs;
-
+use fs_err as fs;
 use metaharness::frame::Operation;
 use serde_json::Value;
 
@@ -429,7 +428,7 @@ fn a_settings_file_of_the_launch_can_hold_against_the_others() {
     scratch.write("flag.json", printed.replacen('{', "{\"disableAllHooks\": false,", 1));
     scratch.setup(&doctor).assert().code(0);
     // the real program does not start then, so it cannot be live
-    std::fs::remove_file(scratch.write("flag.json", "")).unwrap();
+    fs_err::remove_file(scratch.write("flag.json", "")).unwrap();
     let done = scratch.setup(&doctor).assert().code(2);
     assert!(String::from_utf8_lossy(&done.get_output().stderr).contains("flag.json: no such file"));
 }

@@ -1,8 +1,8 @@
 //! Entries as release 0.1.0 wrote them: recognised, fired, replaced, and taken out without a trace.
 
-use std::fs;
 use std::path::Path;
 
+use fs_err as fs;
 use metaharness::adapter::Registration;
 use metaharness::adapter::claude::EntryForm;
 use metaharness::adapter::claude::setup as claude;

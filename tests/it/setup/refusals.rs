@@ -1,6 +1,6 @@
 //! What is refused, and what is said about it.
 
-use std::fs;
+use fs_err as fs;
 
 use crate::common::home::{Assert as _, Home, set_mode};
 
@@ -169,7 +169,7 @@ fn a_second_run_waits_for_nobody_and_says_so() {
 fn a_link_that_leads_nowhere_or_a_folder_is_not_written_over() {
     let scratch = Home::new();
     fs::create_dir(scratch.at("project/.claude")).unwrap();
-    std::os::unix::fs::symlink("/nowhere/at/all", scratch.at(FILE)).unwrap();
+    fs_err::os::unix::fs::symlink("/nowhere/at/all", scratch.at(FILE)).unwrap();
     assert!(scratch.fails(&WRITE, 2).contains("settings.json: "));
     fs::remove_file(scratch.at(FILE)).unwrap();
     fs::create_dir(scratch.at(FILE)).unwrap();

@@ -5,10 +5,10 @@
 use serde_json::{Value, json};
 
 use crate::adapter::claude;
-use crate::adapter::run::{Launch, LaunchOrder, home};
+use crate::adapter::run::{Launch, LaunchOrder, Unprepared, home};
 use crate::decide::admits;
 use crate::frame::Operation;
-use crate::os::{PrivateRoom, words};
+use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
 
 /// The tools that each operation is offered by. The model is not even offered what is not
@@ -34,7 +34,7 @@ const SET: [(&str, &str); 2] = [("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"), (
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"];
 const MORE: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
-pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), Unprepared> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose", "--include-hook-events"].map(String::from).to_vec();
     let mut pair = |name: &str, value: &str| arguments.extend([name.to_string(), value.to_string()]);
@@ -54,7 +54,7 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
     }
     if let Some(mcp) = &order.mcp {
         let file = room.path().join("mcp.json");
-        fs_err::write(&file, mcp.to_string()).map_err(words)?;
+        fs_err::write(&file, mcp.to_string())?;
         pair("--mcp-config", &file.to_string_lossy());
     }
     arguments.push("--strict-mcp-config".into());
@@ -64,7 +64,7 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
     launch.dropped.retain(|name| SET.iter().all(|(set, _)| name != set));
     launch.home = home(order.vendor, &order.cwd);
     if order.hermetic {
-        let folder = room.folder("home/.claude").map_err(words)?;
+        let folder = room.folder("home/.claude")?;
         let name = ".credentials.json";
         order.carry(launch, (launch.home.join(name), folder.join(name)), &KEYS, &MORE)?;
         launch.set.push(("CLAUDE_CONFIG_DIR".into(), folder.clone().into()));
@@ -74,9 +74,9 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
 }
 
 /// The entries, and the one switch that another layer could set otherwise.
-fn settings(order: &LaunchOrder) -> Result<String, String> {
+fn settings(order: &LaunchOrder) -> Result<String, Unprepared> {
     let entries = claude::settings(&order.registration(), claude::EntryForm::Exec);
-    let mut settings: Value = serde_json::from_str(&entries).map_err(|error| error.to_string())?;
+    let mut settings: Value = serde_json::from_str(&entries).map_err(|error| Unprepared::Order(error.to_string()))?;
     if let Some(settings) = settings.as_object_mut() {
         settings.insert("disableAllHooks".into(), json!(false));
     }

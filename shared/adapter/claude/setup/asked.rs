@@ -5,20 +5,20 @@ use std::process::Command;
 
 use crate::adapter::claude::EVENTS;
 use crate::adapter::setup::Objection;
-use crate::os::release::said;
+use crate::os::release::{NoAnswer, said};
 
 /// Ask it about the settings that it reads when it is started in this folder.
 ///
 /// # Errors
 /// It did not answer.
-pub(super) fn asked(program: &Path, folder: &Path) -> Result<Vec<Objection>, String> {
+pub(super) fn asked(program: &Path, folder: &Path) -> Result<Vec<Objection>, NoAnswer> {
     let mut command = Command::new(program);
     command.arg("doctor").current_dir(folder);
     // it would try its servers, and look for a newer release
     for name in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
         command.env(name, "1");
     }
-    Ok(objections(&said(command).map_err(|why| why.to_string())?))
+    Ok(objections(&said(command)?))
 }
 
 /// The list under `Invalid settings`, an objection a line: `- FILE › KEY: WHAT` (release 2.1.332).

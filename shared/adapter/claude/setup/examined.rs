@@ -14,7 +14,7 @@ use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::report::{Liveness, Loss, OtherHook, Report, SeenFile};
 use crate::adapter::setup::terms::names;
 use crate::adapter::setup::tree::Spanned;
-use crate::adapter::setup::{Depth, Examined, Setup as _, Trial, WholeEntry, Wiring, mcp_call, payloads};
+use crate::adapter::setup::{Depth, Examined, Setup as _, Trial, Unplaced, WholeEntry, Wiring, mcp_call, payloads};
 use crate::os::git;
 use crate::os::obeyed::obeyed;
 
@@ -26,13 +26,13 @@ pub(super) struct ReadSettings {
 
 impl ReadSettings {
     /// Read them. `flag` is the file of `--settings`.
-    pub(super) fn read(etc: &Path, project: &Path, flag: Option<&Path>) -> Result<ReadSettings, String> {
+    pub(super) fn read(etc: &Path, project: &Path, flag: Option<&Path>) -> Result<ReadSettings, Unplaced> {
         let flag = flag.map(absolute).transpose()?;
         if let Some(missing) = flag.as_ref().filter(|file| !file.exists()) {
-            return Err(format!(
+            return Err(Unplaced::Missing(format!(
                 "{}: no such file, and claude does not start with --settings on it",
                 missing.display()
-            ));
+            )));
         }
         let places = SettingsFiles { etc: etc.into(), user: user_folder(&own), project: project.into(), flag };
         Ok(ReadSettings { project: project.into(), files: places.read() })
@@ -267,7 +267,7 @@ fn vendors_word(guard: &SettingsFile, project: &Path, report: &mut Report) {
 fn hint(project: &Path, report: &mut Report) {
     let above = project.ancestors().skip(1).map(|folder| folder.join(".claude/settings.json"));
     let home = user_folder(&own).map(|folder| folder.join("settings.json"));
-    let ours = |file: &PathBuf| names(&std::fs::read_to_string(file).unwrap_or_default(), Claude::FACTS.program);
+    let ours = |file: &PathBuf| names(&fs_err::read_to_string(file).unwrap_or_default(), Claude::FACTS.program);
     for file in above.filter(|file| Some(file) != home.as_ref()).filter(&ours) {
         report.why.push(format!(
             "{}: an entry of ours, which the vendor does not read when it is started here; start it there",
@@ -290,7 +290,7 @@ fn hint(project: &Path, report: &mut Report) {
 fn worktrees(project: &Path, file: &Path, report: &mut Report) {
     for worktree in git::worktrees(project) {
         let own = worktree.join(".claude/settings.json");
-        let text = std::fs::read_to_string(own).unwrap_or_default();
+        let text = fs_err::read_to_string(own).unwrap_or_default();
         if !names(&text, Claude::FACTS.program) {
             report.notes.push(format!(
                 "{}: a linked worktree, in which {} is not read; say mh-setup claude --project there as well",

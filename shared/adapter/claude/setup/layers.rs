@@ -102,7 +102,7 @@ impl SettingsFiles {
 /// Read the machine's own, which hold whatever a session is started with.
 pub fn machine(etc: &Path) -> Vec<SettingsFile> {
     let managed = etc.join("claude-code");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(managed.join("managed-settings.d"))
+    let mut files: Vec<PathBuf> = fs_err::read_dir(managed.join("managed-settings.d"))
         .map(|found| found.flatten().map(|entry| entry.path()).collect())
         .unwrap_or_default();
     files.retain(|file| file.extension().is_some_and(|end| end == "json"));

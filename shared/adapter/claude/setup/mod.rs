@@ -19,7 +19,7 @@ use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
 use crate::adapter::setup::tree::{self, Spanned};
 use crate::adapter::setup::{EntryPlace, Examined, Objection, Offers, PrintedForm, Setup, Unplaced, Unspliced};
-use crate::os::release::{Installed, installed};
+use crate::os::release::{Installed, NoAnswer, installed};
 
 impl Setup for Claude {
     fn oldest(&self) -> (&'static str, &'static str) {
@@ -49,7 +49,7 @@ impl Setup for Claude {
             EntryPlace::Untold => Err(Unplaced::Untold("say where: --project DIR or --user".into())),
             EntryPlace::Project(project) => {
                 // as the vendor names the folder that it is started in
-                let real = std::fs::canonicalize(project).ok().filter(|project| project.is_dir());
+                let real = fs_err::canonicalize(project).ok().filter(|project| project.is_dir());
                 let real = real.ok_or_else(|| Unplaced::Missing(format!("{}: no such folder", project.display())))?;
                 Ok(real.join(".claude/settings.json"))
             }
@@ -57,12 +57,12 @@ impl Setup for Claude {
                 let folder = user_folder(&|name| std::env::var_os(name));
                 let folder =
                     folder.ok_or_else(|| Unplaced::Missing("neither CLAUDE_CONFIG_DIR nor HOME is set".into()))?;
-                Ok(absolute(&folder).map_err(Unplaced::Missing)?.join("settings.json"))
+                Ok(absolute(&folder)?.join("settings.json"))
             }
         }
     }
 
-    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String> {
+    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, Unplaced> {
         Ok(match form {
             PrintedForm::Written => settings(line, EntryForm::Exec),
             PrintedForm::Shell => settings(line, EntryForm::Shell),
@@ -106,13 +106,13 @@ impl Setup for Claude {
             .collect()
     }
 
-    fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, String>)> {
+    fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, NoAnswer>)> {
         let Installed::At(program, _) = installed(Claude::FACTS.word) else { return None };
         let answer = asked::asked(&program, folder);
         Some((program, answer))
     }
 
-    fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, String> {
+    fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, Unplaced> {
         Ok(Box::new(examined::ReadSettings::read(etc, project, flag)?))
     }
 }

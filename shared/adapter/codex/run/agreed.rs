@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use crate::adapter::codex::{EVENTS, FEATURES, SESSION, command, trust_key};
-use crate::adapter::run::{Launch, LaunchOrder};
+use crate::adapter::run::{Launch, LaunchOrder, Shadowed};
 use crate::os::{PrivateRoom, Wires, spawn, words};
 
 /// How long it may take to answer.
@@ -30,13 +30,11 @@ const ASKED: [(u64, &str); 3] = [(2, "hooks/list"), (3, "configRequirements/read
 ///
 /// # Errors
 /// What of the launch the vendor sees otherwise, or why it could not be asked.
-pub fn agreed(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<(), String> {
+pub fn agreed(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<(), Shadowed> {
     let shown = order.program.display();
     let answers = ask(order, launch, room).map_err(|why| {
-        format!(
-            "SHADOWED: {shown}: it could not be asked what it makes of this launch, so it is not known that its hooks are \
-             heard: {why}"
-        )
+        let how = "it could not be asked what it makes of this launch, so it is not known that its hooks are heard";
+        Shadowed::by(&shown, format!("{how}: {why}"))
     })?;
     let wanted = Meant {
         command: &command(&order.registration()),
@@ -45,13 +43,13 @@ pub fn agreed(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Resul
     };
     match wanted.differs(&answers) {
         None => Ok(()),
-        Some(why) => Err(format!("SHADOWED: {shown}: asked before the first prompt, it says that {why}")),
+        Some(why) => Err(Shadowed::by(shown, format!("asked before the first prompt, it says that {why}"))),
     }
 }
 
 /// The answers, in the order of [`ASKED`].
 fn ask(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<[Value; 3], String> {
-    let home = room.folder("agreed").map_err(words)?;
+    let home = room.folder("agreed").map_err(|error| error.why())?;
     for name in ["auth.json", ".env"] {
         let from = launch.home.join(name);
         if from.is_file() {

@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use crate::adapter::codex;
 use crate::adapter::codex::setup::parse;
-use crate::adapter::run::{Credentials, Launch, LaunchOrder, home};
+use crate::adapter::run::{Credentials, Launch, LaunchOrder, Unprepared, home};
 use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::tree::Spanned;
 use crate::decide::admits;
 use crate::frame::Operation;
-use crate::os::{PrivateRoom, words};
+use crate::os::PrivateRoom;
 
 /// The setting that takes the provider's own search out of the offer.
 pub const NO_SEARCH: &str = "web_search=\"disabled\"";
 
 const KEYS: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"];
 
-pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), Unprepared> {
     let mut arguments: Vec<String> =
         ["exec", "--json", "--skip-git-repo-check", "--ignore-user-config", "--ignore-rules"]
             .map(String::from)
@@ -46,11 +46,11 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
     arguments.push("-".into());
     launch.arguments = arguments.into_iter().map(Into::into).collect();
     // a zsh reads this folder before every hook, and one line in it can end the hook with 0
-    let empty = room.folder("zdotdir").map_err(words)?;
+    let empty = room.folder("zdotdir")?;
     launch.set.push(("ZDOTDIR".into(), empty.into()));
     launch.home = home(order.vendor, &order.cwd);
     if order.hermetic {
-        let folder = room.folder("home/.codex").map_err(words)?;
+        let folder = room.folder("home/.codex")?;
         in_a_keyring(order, &launch.home)?;
         order.carry(launch, (launch.home.join("auth.json"), folder.join("auth.json")), &KEYS, &[])?;
         launch.set.push(("CODEX_HOME".into(), folder.clone().into()));
@@ -60,7 +60,7 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
 }
 
 /// A login that Codex keeps in a keyring is kept there by the folder it is for, so no other folder has it.
-fn in_a_keyring(order: &LaunchOrder, home: &Path) -> Result<(), String> {
+fn in_a_keyring(order: &LaunchOrder, home: &Path) -> Result<(), Unprepared> {
     let file = home.join("config.toml");
     let text = match order.credentials {
         Credentials::Inherit if !home.join("auth.json").is_file() => text_of(&file).and_then(Result::ok),
@@ -71,11 +71,11 @@ fn in_a_keyring(order: &LaunchOrder, home: &Path) -> Result<(), String> {
         config.as_ref().and_then(|config| config.root.get("cli_auth_credentials_store")).and_then(Spanned::text);
     match store.filter(|store| *store != "file") {
         None => Ok(()),
-        Some(store) => Err(format!(
+        Some(store) => Err(Unprepared::Order(format!(
             "{}: cli_auth_credentials_store is {store:?}, and there is no auth.json: a login in a keyring does not go along \
              into a scratch home; say --credentials api-key or none, or keep the login in a file",
             file.display()
-        )),
+        ))),
     }
 }
 
@@ -95,13 +95,14 @@ fn sandbox(order: &LaunchOrder) -> &str {
 
 /// The servers of an `mcpServers` file, as one setting: the path before `=` is split at every dot,
 /// quoted or not, so a name can only stand behind it.
-fn servers(order: &LaunchOrder) -> Result<Option<String>, String> {
+fn servers(order: &LaunchOrder) -> Result<Option<String>, Unprepared> {
     let Some(servers) = order.mcp.as_ref().and_then(|file| file.get("mcpServers")).and_then(Value::as_object) else {
         return Ok(None);
     };
     let mut tables = Vec::new();
     for (name, server) in servers {
-        let members = server.as_object().ok_or_else(|| format!("mcp server {name:?}: it is not an object"))?;
+        let members =
+            server.as_object().ok_or_else(|| Unprepared::Order(format!("mcp server {name:?}: it is not an object")))?;
         let members = members.iter().filter(|(key, _)| *key != "type").map(|(key, value)| {
             let key = if key == "headers" { "http_headers" } else { key };
             format!("{key}={}", toml(value))

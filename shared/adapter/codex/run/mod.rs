@@ -12,8 +12,8 @@ use super::Codex;
 use super::setup::dotenv::codex_env_file;
 use super::setup::machine;
 use crate::adapter::run::{
-    Ambient, Journal, Launch, LaunchOrder, Passed, Rows, Run, SettingOption, Stream, VARIABLES, Variables,
-    VendorOptions, flag, harmless_layer, valued,
+    Ambient, Journal, Launch, LaunchOrder, Passed, Rows, Run, SettingOption, Shadowed, Stream, Unprepared, VARIABLES,
+    Variables, VendorOptions, flag, harmless_layer, valued,
 };
 use crate::os::PrivateRoom;
 use crate::os::obeyed::obeyed;
@@ -43,7 +43,7 @@ impl Run for Codex {
         &Ambient { everywhere: &[".codex/config.toml", ".codex/hooks.json"], instructions: &[], home: &[] }
     }
 
-    fn prepare(&self, order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), String> {
+    fn prepare(&self, order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), Unprepared> {
         launch::prepare(order, room, launch)
     }
 
@@ -62,7 +62,7 @@ impl Run for Codex {
         vec![("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted")]
     }
 
-    fn shadows(&self, etc: &Path) -> Result<(), String> {
+    fn shadows(&self, etc: &Path) -> Result<(), Shadowed> {
         machine(etc).iter().try_for_each(|layer| {
             let why = layer.broken.clone().or_else(|| layer.stops());
             harmless_layer(&layer.path, why.as_deref(), &layer.losses(), layer.root.as_ref(), |_| None)
@@ -71,11 +71,12 @@ impl Run for Codex {
     }
 
     /// Its `.env`, whose variables override those that the launch leaves out.
-    fn env_file(&self, home: &Path) -> Result<(), String> {
+    fn env_file(&self, home: &Path) -> Result<(), Shadowed> {
         let file = home.join(".env");
         let shown = file.display();
         let taken = codex_env_file(&file).map_err(|why| {
-            format!("SHADOWED: {shown}: it cannot be read, so it is not known what it sets for every hook: {why}")
+            let how = format!("it cannot be read, so it is not known what it sets for every hook: {why}");
+            Shadowed::by(&shown, how)
         })?;
         let fault = taken.iter().find_map(|(name, _)| {
             let ours =
@@ -84,13 +85,14 @@ impl Run for Codex {
         });
         match fault {
             None => Ok(()),
-            Some((name, what)) => Err(format!(
-                "SHADOWED: {shown}: {name} {what}; Codex sets it for every hook: take it out, or use --hermetic"
-            )),
+            Some((name, what)) => {
+                let how = format!("{name} {what}; Codex sets it for every hook: take it out, or use --hermetic");
+                Err(Shadowed::by(shown, how))
+            }
         }
     }
 
-    fn agrees(&self, order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<(), String> {
+    fn agrees(&self, order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<(), Shadowed> {
         agreed::agreed(order, launch, room)
     }
 
@@ -160,7 +162,7 @@ mod tests {
     use super::*;
     use crate::adapter::run::{Fate, fate, options};
 
-    fn passed(words: &[&str]) -> Result<Vec<String>, String> {
+    fn passed(words: &[&str]) -> Result<Vec<String>, Shadowed> {
         options(&Codex, &words.iter().map(OsString::from).collect::<Vec<_>>())
     }
 
@@ -179,7 +181,7 @@ mod tests {
             &["-c", "model"],
             &["--ephemeral"],
         ] {
-            assert!(passed(words).unwrap_err().starts_with("SHADOWED: "), "{words:?}");
+            assert!(passed(words).is_err(), "{words:?}");
         }
     }
 
@@ -188,14 +190,16 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = root.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, text).unwrap();
         };
         assert_eq!(Codex.shadows(root.path()), Ok(()));
         write("codex/config.toml", "# hooks\nmodel = \"x\"\n");
         assert_eq!(Codex.shadows(root.path()), Ok(()));
         write("codex/requirements.toml", "[features]\nhooks = false\n");
-        assert!(Codex.shadows(root.path()).unwrap_err().contains("requirements.toml: features.hooks switches"));
+        assert!(
+            Codex.shadows(root.path()).unwrap_err().to_string().contains("requirements.toml: features.hooks switches")
+        );
         for (name, text) in [
             ("config.toml", "[[hooks.Stop]]\n"),
             ("managed_config.toml", "hooks = 1 2\n"),
@@ -203,9 +207,9 @@ mod tests {
             ("hooks.json", "{\"hooks\":{\"PreToolUse\":[]}}"),
             ("requirements.toml", "allow_managed_hooks_only = true\n"),
         ] {
-            std::fs::remove_dir_all(root.path().join("codex")).unwrap();
+            fs_err::remove_dir_all(root.path().join("codex")).unwrap();
             write(&format!("codex/{name}"), text);
-            assert!(Codex.shadows(root.path()).unwrap_err().starts_with("SHADOWED: "), "{name} {text}");
+            assert!(Codex.shadows(root.path()).is_err(), "{name} {text}");
         }
     }
 
@@ -222,18 +226,18 @@ mod tests {
             ("LD_PRELOAD=/x.so", Some("LD_PRELOAD")),
             ("MH_FRAME=/x", Some("MH_FRAME")),
         ] {
-            std::fs::write(home.path().join(".env"), text).unwrap();
+            fs_err::write(home.path().join(".env"), text).unwrap();
             match (Codex.env_file(home.path()), named) {
                 (Ok(()), None) => {}
                 (Err(why), Some(name)) => {
-                    assert!(why.starts_with("SHADOWED: ") && why.contains(&format!(".env: {name} ")), "{why}");
+                    assert!(why.to_string().contains(&format!(".env: {name} ")), "{why}");
                 }
                 (found, _) => panic!("{text}: {found:?}"),
             }
         }
-        std::fs::remove_file(home.path().join(".env")).unwrap();
-        std::fs::create_dir(home.path().join(".env")).unwrap();
-        assert!(Codex.env_file(home.path()).unwrap_err().contains("it cannot be read"));
+        fs_err::remove_file(home.path().join(".env")).unwrap();
+        fs_err::create_dir(home.path().join(".env")).unwrap();
+        assert!(Codex.env_file(home.path()).unwrap_err().to_string().contains("it cannot be read"));
     }
 
     #[test]

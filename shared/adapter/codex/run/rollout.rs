@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::adapter::codex::Codex;
 use crate::adapter::run::record::{figures, list, owned, text};
 use crate::adapter::run::{CallEnd, Journal, Journaled, TurnEvent};
-use crate::os::{LINES, MOST, open_regular, too_long};
+use crate::os::{self, LINES, MOST, open_regular, too_long, unread};
 
 /// Codex's rollouts, below its folder.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Journal for Rollouts {
         line(bytes)
     }
 
-    fn read(&self, path: &Path, into: &mut Journaled) -> std::io::Result<()> {
+    fn read(&self, path: &Path, into: &mut Journaled) -> Result<(), os::Error> {
         read(path, into)
     }
 
@@ -69,7 +69,7 @@ fn walk(home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![home.join("sessions")];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        for entry in fs_err::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
@@ -93,16 +93,16 @@ fn belongs(path: &Path, session: &str) -> bool {
     read.is_ok() && text(&record, "/payload/session_id") == Some(session)
 }
 
-fn read(path: &Path, into: &mut Journaled) -> std::io::Result<()> {
+fn read(path: &Path, into: &mut Journaled) -> Result<(), os::Error> {
     let file = open_regular(path)?;
-    if file.metadata()?.len() > MOST {
+    if file.metadata().map_err(|error| unread(path, error))?.len() > MOST {
         return Err(too_long(path));
     }
     for (number, line) in (1..).zip(BufReader::new(file.take(MOST)).split(b'\n')) {
         if number > LINES {
             return Err(too_long(path));
         }
-        let Ok(record) = serde_json::from_slice::<Value>(&line?) else { continue };
+        let Ok(record) = serde_json::from_slice::<Value>(&line.map_err(|error| unread(path, error))?) else { continue };
         match (text(&record, "/type"), text(&record, "/payload/type")) {
             (Some("token_usage_record"), _) => into.model_calls += 1,
             (Some("turn_context"), _) => into.model = text(&record, "/payload/model").map(String::from),
@@ -118,7 +118,7 @@ fn read(path: &Path, into: &mut Journaled) -> std::io::Result<()> {
 fn file(home: &Path, id: &str) -> Option<PathBuf> {
     let mut left = vec![home.join("sessions")];
     while let Some(path) = left.pop() {
-        let Ok(entries) = std::fs::read_dir(&path) else { continue };
+        let Ok(entries) = fs_err::read_dir(&path) else { continue };
         let mut below: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         let named = |path: &&PathBuf| {
             let name = path.file_name().map(|name| name.to_string_lossy());

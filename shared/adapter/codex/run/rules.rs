@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::adapter::run::Shadowed;
 use crate::os;
 
 /// The longest file of command rules that is read, in bytes.
@@ -9,10 +10,11 @@ const LONGEST_RULES: usize = 1024 * 1024;
 
 /// The machine's rules for commands, which are read whatever the command line says (0.171.0): a command that one of them
 /// allows runs outside the sandbox, and nobody is asked.
-pub fn narrow(folder: &Path) -> Result<(), String> {
-    let shown = |path: &Path, why: &str| format!("SHADOWED: {}: {why}", path.display());
-    let unread =
-        |path: &Path, why: &str| shown(path, &format!("it cannot be read, so it is not known to be harmless: {why}"));
+pub fn narrow(folder: &Path) -> Result<(), Shadowed> {
+    let unread = |path: &Path, why: &str| {
+        Shadowed::by(path.display(), format!("it cannot be read, so it is not known to be harmless: {why}"))
+    };
+    #[expect(clippy::disallowed_methods, reason = "the sentence names the folder")]
     let found = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(unread(folder, &os::words(error))),
@@ -25,8 +27,8 @@ pub fn narrow(folder: &Path) -> Result<(), String> {
         let bytes = os::read_bounded(file, LONGEST_RULES).map_err(|refusal| unread(file, &refusal.to_string()))?;
         match only_narrows(&String::from_utf8_lossy(&bytes)) {
             true => Ok(()),
-            false => Err(shown(
-                file,
+            false => Err(Shadowed::by(
+                file.display(),
                 "it may allow a command, which then runs outside the sandbox without being asked about; take out what \
                  allows, or run where it is not",
             )),
@@ -77,7 +79,7 @@ mod tests {
     fn rules_that_allow_a_command_refuse_the_run() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("rules");
-        std::fs::create_dir_all(&folder).unwrap();
+        fs_err::create_dir_all(&folder).unwrap();
         assert_eq!(narrow(&folder), Ok(()));
         for (text, harmless) in [
             ("", true),
@@ -99,15 +101,12 @@ mod tests {
             ("network_rule(host=\"x\", decision=\"allow\")", false),
             ("prefix_rule(pattern=[\"rm\"], decision=\"forbidden\")\nnetwork_rule(host=\"x\")", false),
         ] {
-            std::fs::write(folder.join("default.rules"), text).unwrap();
+            fs_err::write(folder.join("default.rules"), text).unwrap();
             let found = narrow(&folder);
             assert_eq!(found.is_ok(), harmless, "{text}: {found:?}");
-            assert!(
-                found.err().is_none_or(|why| why.starts_with("SHADOWED: ") && why.contains("default.rules")),
-                "{text}"
-            );
+            assert!(found.err().is_none_or(|why| why.to_string().contains("default.rules")), "{text}");
         }
-        std::fs::rename(folder.join("default.rules"), folder.join("notes.txt")).unwrap();
+        fs_err::rename(folder.join("default.rules"), folder.join("notes.txt")).unwrap();
         assert_eq!(narrow(&folder), Ok(()));
     }
 }

@@ -29,7 +29,7 @@ impl Around {
         let file = home.join(".env");
         let set = codex_env_file(&file);
         let mut around = Around { file, set, shell: PathBuf::new(), kind: ShellKind::Sh };
-        let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let passwd = fs_err::read_to_string("/etc/passwd").unwrap_or_default();
         let path = around.variable("PATH", environment);
         (around.shell, around.kind) = hook_shell(&passwd, path.as_deref(), folder);
         around
@@ -116,11 +116,11 @@ mod tests {
                 .into();
         let home = |name: &str| (name == "CODEX_HOME").then(|| root.path().into());
         let losses = |kind: ShellKind, text: &str, sealed_off: bool| {
-            std::fs::write(&file, text).unwrap();
+            fs_err::write(&file, text).unwrap();
             let mut around = Around::of(root.path(), root.path(), &home);
             around.kind = kind;
             let names = names.iter().map(OsString::as_os_str);
-            let real = std::fs::canonicalize(root.path()).unwrap();
+            let real = fs_err::canonicalize(root.path()).unwrap();
             around.losses(names, sealed_off, &real, &home).into_iter().map(|loss| loss.key).collect::<Vec<_>>()
         };
         assert_eq!(losses(ShellKind::Bash, "", true), ["BASH_ENV", "SHELLOPTS", "LD_PRELOAD"]);
@@ -136,8 +136,8 @@ mod tests {
     fn a_home_in_the_file_moves_the_configuration_unless_codex_home_holds_it() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join(".codex");
-        std::fs::create_dir(&folder).unwrap();
-        std::fs::write(folder.join(".env"), "HOME=/elsewhere\n").unwrap();
+        fs_err::create_dir(&folder).unwrap();
+        fs_err::write(folder.join(".env"), "HOME=/elsewhere\n").unwrap();
         let environment = |name: &str| (name == "HOME").then(|| root.path().into());
         let around = Around::of(&folder, root.path(), &environment);
         let losses = around.losses(std::iter::empty(), true, &folder, &environment);

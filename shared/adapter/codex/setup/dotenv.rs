@@ -20,7 +20,7 @@ const OWN: &str = "CODEX_";
 /// Why it cannot be read, and so what Codex takes from it is not known.
 pub fn codex_env_file(path: &Path) -> Result<Vec<(String, String)>, String> {
     // Codex passes over one that it cannot open, and reads anything that it can, a FIFO too
-    if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+    if fs_err::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Ok(Vec::new());
     }
     let bytes = os::read_bounded(path, LIMIT).map_err(|refusal| match refusal {
@@ -53,11 +53,11 @@ mod tests {
             ("A=1\nA=2\n", &[("A", "1"), ("A", "2")]),
             ("CODEX_HOME=/x\ncodex_home=/x\nB=1\n", &[("B", "1")]),
         ] {
-            std::fs::write(&file, text).unwrap();
+            fs_err::write(&file, text).unwrap();
             let own = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
             assert_eq!(codex_env_file(&file), Ok(own(taken)), "{text:?}");
         }
-        std::fs::write(&file, b"A=\xff\nBASH_ENV=/x\n").unwrap();
+        fs_err::write(&file, b"A=\xff\nBASH_ENV=/x\n").unwrap();
         assert_eq!(codex_env_file(&file).unwrap(), [("BASH_ENV".to_string(), "/x".to_string())]);
     }
 
@@ -66,7 +66,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(codex_env_file(folder.path()).unwrap_err().contains("folder"));
         let file = folder.path().join(".env");
-        std::os::unix::fs::symlink("/nowhere/at/all", &file).unwrap();
+        fs_err::os::unix::fs::symlink("/nowhere/at/all", &file).unwrap();
         assert!(codex_env_file(&file).unwrap_err().contains("no such file"));
     }
 }

@@ -14,7 +14,7 @@ use crate::adapter::codex::{Codex, PROJECTS_GATED_FROM, command, parts};
 use crate::adapter::setup::report::{Liveness, OtherHook, Report, SeenFile};
 use crate::adapter::setup::terms::names;
 use crate::adapter::setup::tree::Spanned;
-use crate::adapter::setup::{Depth, Examined, Trial, WholeEntry, Wiring, mcp_call, payloads};
+use crate::adapter::setup::{Depth, Examined, Trial, Unplaced, WholeEntry, Wiring, mcp_call, payloads};
 use crate::os::permissions;
 use crate::os::release::{Installed, Release, installed};
 
@@ -28,8 +28,8 @@ pub(super) struct ReadConfig {
 }
 
 impl ReadConfig {
-    pub(super) fn read(etc: &Path, project: &Path) -> Result<ReadConfig, String> {
-        let home = home(&own).ok_or(HOMELESS)?;
+    pub(super) fn read(etc: &Path, project: &Path) -> Result<ReadConfig, Unplaced> {
+        let home = home(&own).ok_or_else(|| Unplaced::Missing(HOMELESS.into()))?;
         let places = ConfigFiles { etc: etc.into(), home, project: project.into() };
         let gated = match installed(Codex::FACTS.word) {
             Installed::At(_, release) => Release::find(PROJECTS_GATED_FROM).is_none_or(|from| release >= from),
@@ -145,7 +145,7 @@ fn entries(files: &[ConfigFile], report: &mut Report) -> Vec<WholeEntry> {
     for (at, config) in files.iter().enumerate() {
         let file = config.path.display();
         if let Some(why) = &config.broken {
-            let text = std::fs::read_to_string(&config.path).unwrap_or_default();
+            let text = fs_err::read_to_string(&config.path).unwrap_or_default();
             if names(&text, Codex::FACTS.program) {
                 report.state = Liveness::NotLive;
                 report.why.push(format!("{file}: it does not load: {why}"));

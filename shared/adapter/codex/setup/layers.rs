@@ -80,7 +80,7 @@ pub struct ConfigFile {
 pub fn home(environment: Environment<'_>) -> Option<PathBuf> {
     let set = |name: &str| environment(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     if let Some(named) = set("CODEX_HOME") {
-        return std::fs::canonicalize(&named).or_else(|_| std::path::absolute(&named)).ok();
+        return fs_err::canonicalize(&named).or_else(|_| std::path::absolute(&named)).ok();
     }
     let home = std::path::absolute(set("HOME")?).ok()?;
     Some(folded(&home).join(".codex"))
@@ -118,7 +118,7 @@ impl ConfigFiles {
     }
 
     fn profiles(&self) -> Vec<PathBuf> {
-        let found = std::fs::read_dir(&self.home);
+        let found = fs_err::read_dir(&self.home);
         let mut all: Vec<PathBuf> =
             found.map(|found| found.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
         all.retain(|file| file.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".config.toml")));

@@ -31,8 +31,9 @@ use crate::seal::VerifiedFrame;
 const HOMELESS: &str = "neither CODEX_HOME nor HOME is set";
 
 /// The user's configuration, by the name that Codex has for it, which trust is keyed with.
-fn own_config() -> Result<PathBuf, String> {
-    Ok(home(&|name| std::env::var_os(name)).ok_or(HOMELESS)?.join("config.toml"))
+fn own_config() -> Result<PathBuf, Unplaced> {
+    let home = home(&|name| std::env::var_os(name)).ok_or_else(|| Unplaced::Missing(HOMELESS.into()))?;
+    Ok(home.join("config.toml"))
 }
 
 impl Setup for Codex {
@@ -58,15 +59,15 @@ impl Setup for Codex {
         }
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), Unplaced> {
         own_config().map(drop)
     }
 
     fn file(&self, _: &EntryPlace) -> Result<PathBuf, Unplaced> {
-        own_config().map_err(Unplaced::Missing)
+        own_config()
     }
 
-    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, String> {
+    fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, Unplaced> {
         if form == PrintedForm::Managed {
             return Ok(managed(line));
         }
@@ -82,11 +83,11 @@ impl Setup for Codex {
     }
 
     fn put_in(&self, text: Option<&str>, line: &Registration, file: &Path) -> Result<String, Unspliced> {
-        Ok(with_entries(text, line, &in_words(file).map_err(Unspliced::Name)?)?)
+        Ok(with_entries(text, line, &in_words(file)?)?)
     }
 
     fn take_out(&self, text: &str, file: &Path) -> Result<Option<String>, Unspliced> {
-        Ok(taken_out(text, &in_words(file).map_err(Unspliced::Name)?)?)
+        Ok(taken_out(text, &in_words(file)?)?)
     }
 
     fn only_entries_differ(&self, old: Option<&str>, new: &str, file: &Path) -> bool {
@@ -115,7 +116,7 @@ limits: the configuration of a project that you trust can undo features.hooks = 
 "
     }
 
-    fn examine(&self, etc: &Path, project: &Path, _: Option<&Path>) -> Result<Box<dyn Examined>, String> {
+    fn examine(&self, etc: &Path, project: &Path, _: Option<&Path>) -> Result<Box<dyn Examined>, Unplaced> {
         Ok(Box::new(examined::ReadConfig::read(etc, project)?))
     }
 }

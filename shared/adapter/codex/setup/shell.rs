@@ -72,9 +72,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let make = |name: &str| {
             let file = root.path().join(name);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(&file, "").unwrap();
-            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+            fs_err::write(&file, "").unwrap();
+            fs_err::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
             file
         };
         let (bash, zsh, own) = (make("one/bash"), make("two/zsh"), make("own/bash.static"));
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(shell("", &[&one]), (bash, ShellKind::Bash));
         assert_eq!(shell(&line(Path::new("/nowhere/sh")), &[]).1, ShellKind::Sh);
         // a program that nobody may start is none
-        std::fs::set_permissions(root.path().join("two/zsh"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        fs_err::set_permissions(root.path().join("two/zsh"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
             .unwrap();
         assert_ne!(shell(&line(Path::new("/nowhere/zsh")), &[&two]).0, two.join("zsh"));
     }

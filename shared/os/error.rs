@@ -1,0 +1,146 @@
+//! An operation of this room that failed.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+use super::file::words_of;
+
+/// What was being done, with which file, and the system's own error behind it.
+#[derive(Debug)]
+pub enum Error {
+    /// An operation on a file failed: ``cannot read `FILE`: why``.
+    Undone {
+        /// The operation, to precede the file.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A file is not as it has to be, or did not take what was done: `FILE: what: why`.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The fault; empty where the system's error says it all.
+        what: Cow<'static, str>,
+        /// The error of the system, if one was at the bottom of it.
+        source: Option<io::Error>,
+    },
+    /// The same of a descriptor, or of this process.
+    Process {
+        /// The fault; empty where the system's error says it all.
+        what: &'static str,
+        /// The error of the system, if one was at the bottom of it.
+        source: Option<io::Error>,
+    },
+}
+
+impl Error {
+    /// A file with this fault.
+    pub fn fault(path: &Path, what: impl Into<Cow<'static, str>>) -> Error {
+        Error::File { path: path.into(), what: what.into(), source: None }
+    }
+
+    /// A file with this fault, by an error of the system.
+    pub fn by(path: &Path, what: &'static str, source: impl Into<io::Error>) -> Error {
+        Error::File { path: path.into(), what: what.into(), source: Some(source.into()) }
+    }
+
+    /// An operation on a file that failed.
+    pub(super) fn undone(doing: &'static str, path: &Path, source: io::Error) -> Error {
+        Error::Undone { doing, path: path.into(), source }
+    }
+
+    /// A fault that is no file's.
+    pub(super) fn process(what: &'static str) -> Error {
+        Error::Process { what, source: None }
+    }
+
+    /// The error of the system says it all: it is no file's, or names the file itself.
+    pub(super) fn plain(source: impl Into<io::Error>) -> Error {
+        Error::Process { what: "", source: Some(source.into()) }
+    }
+
+    /// What went wrong, for who names the file in words of their own.
+    pub fn why(&self) -> String {
+        match self {
+            Error::Undone { source, .. } => words_of(source),
+            Error::File { what, source, .. } => joined(what, source.as_ref()),
+            Error::Process { what, source } => joined(what, source.as_ref()),
+        }
+    }
+
+    /// The kind of the system's error.
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            Error::Undone { source, .. } => source.kind(),
+            Error::File { source, .. } | Error::Process { source, .. } => {
+                source.as_ref().map_or(io::ErrorKind::Other, io::Error::kind)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Undone { doing, path, .. } => write!(f, "{doing} `{}`: {}", path.display(), self.why()),
+            Error::File { path, .. } => write!(f, "{}: {}", path.display(), self.why()),
+            Error::Process { .. } => f.write_str(&self.why()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Undone { source, .. } => Some(source),
+            Error::File { source, .. } | Error::Process { source, .. } => source.as_ref().map(|source| source as _),
+        }
+    }
+}
+
+/// The fault, and the system's words behind it.
+fn joined(what: &str, source: Option<&io::Error>) -> String {
+    match source {
+        None => what.into(),
+        Some(source) if what.is_empty() => words_of(source),
+        Some(source) => format!("{what}: {}", words_of(source)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_was_done_with_which_file_and_why() {
+        let denied = || io::Error::from_raw_os_error(13);
+        let file = Path::new("/a/b");
+        for (error, shown, why, source) in [
+            (
+                Error::undone("cannot read", file, denied()),
+                "cannot read `/a/b`: permission denied",
+                "permission denied",
+                true,
+            ),
+            (Error::fault(file, "it is a link"), "/a/b: it is a link", "it is a link", false),
+            (Error::by(file, "", denied()), "/a/b: permission denied", "permission denied", true),
+            (
+                Error::by(file, "it cannot be locked", denied()),
+                "/a/b: it cannot be locked: permission denied",
+                "it cannot be locked: permission denied",
+                true,
+            ),
+            (Error::plain(denied()), "permission denied", "permission denied", true),
+            (Error::process("it is closed"), "it is closed", "it is closed", false),
+        ] {
+            assert_eq!((error.to_string(), error.why()), (shown.into(), why.into()));
+            assert_eq!(error.source().is_some(), source, "{shown}");
+            assert_eq!(error.kind() == io::ErrorKind::PermissionDenied, source, "{shown}");
+        }
+    }
+}
