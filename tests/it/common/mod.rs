@@ -4,7 +4,6 @@
 
 pub mod home;
 pub mod room;
-#[path = "../../schema/mod.rs"]
 pub mod schema;
 
 use std::ffi::OsStr;

@@ -15,8 +15,6 @@ mod frame;
 mod http;
 mod mcp;
 mod options;
-#[path = "../../schema/mod.rs"]
-mod schema;
 mod scratch;
 mod suite;
 

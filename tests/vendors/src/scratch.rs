@@ -172,7 +172,7 @@ impl Scratch {
         let read = |kind: &str| fs::read(log(kind)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let stdout = read("stdout").unwrap_or_default();
         // with the records of the real vendors in them
-        match stdout.lines().filter(|_| label == "mh-run").find_map(crate::schema::wrong_line) {
+        match stdout.lines().filter(|_| label == "mh-run").find_map(schema_check::wrong_line) {
             Some(wrong) => Err(wrong),
             None => Ok(Ended { code: status.code(), stdout, stderr: read("stderr").unwrap_or_default() }),
         }
