@@ -22,7 +22,7 @@ const PROCESSOR: f64 = 2.5;
 const MEMORY: f64 = 2.1;
 
 /// Times that a ratio is taken before it counts.
-const TRIES: usize = 3;
+const TRIES: usize = 8;
 
 /// What was found, bar by bar.
 #[derive(Default)]
