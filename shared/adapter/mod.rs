@@ -154,6 +154,11 @@ macro_rules! adapters {
         /// All of them, for whoever reads a frame.
         pub static PREVIEWS: &[&dyn Preview] = &[$(&$folder::$name),+];
 
+        $(
+            #[cfg(feature = "setup")]
+            impl Adapter for $folder::$name {}
+        )+
+
         /// All of them, whole.
         #[cfg(feature = "setup")]
         pub static ALL: &[&dyn Adapter] = &[$(&$folder::$name),+];

@@ -95,7 +95,7 @@ pub fn judge(vendor: &dyn Hook, setup: &HookOptions, input: &Stdin, around: &Sur
             let other = stranger.unwrap_or("another agent");
             denied(&format!("the payload is {other}'s, and this hook is {}'s", vendor.facts().product))
         }
-        (Action::RefuseNameless, ..) => denied("the payload has no `tool_name`"),
+        (Action::RefuseNameless, ..) => denied(&format!("the payload has no `{}`", vendor.facts().payload.tool)),
         (Action::RefuseEvent, ..) => denied(&format!(
             "{} {} has no event `{}`, so nothing says what an answer to it does",
             vendor.facts().product,

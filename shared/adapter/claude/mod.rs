@@ -30,9 +30,6 @@ pub const FAILS_CLOSED_FROM: &str = "2.1.295";
 #[derive(Debug)]
 pub struct Claude;
 
-#[cfg(feature = "setup")]
-impl super::Adapter for Claude {}
-
 impl Claude {
     /// What is fixed of it.
     pub const FACTS: Facts = Facts {

@@ -41,9 +41,6 @@ pub const PROJECTS_GATED_FROM: &str = "0.169.0";
 #[derive(Debug)]
 pub struct Codex;
 
-#[cfg(feature = "setup")]
-impl super::Adapter for Codex {}
-
 impl Codex {
     /// What is fixed of it.
     pub const FACTS: Facts = Facts {

@@ -1,6 +1,7 @@
 //! Findings, for people and for programs.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -65,6 +66,26 @@ pub struct SeenFile {
     pub entries: usize,
     /// Other people's hooks on the same events.
     pub others: Vec<OtherHook>,
+}
+
+impl SeenFile {
+    /// A file of this layer: how many entries of ours stand in it, and by event the commands of others.
+    pub fn new(
+        layer: &'static str,
+        file: &Path,
+        status: String,
+        entries: Option<usize>,
+        others: Option<Vec<(&'static str, String)>>,
+    ) -> SeenFile {
+        let others = others.unwrap_or_default().into_iter();
+        SeenFile {
+            layer,
+            file: file.display().to_string(),
+            status,
+            entries: entries.unwrap_or(0),
+            others: others.map(|(event, command)| OtherHook { event, command }).collect(),
+        }
+    }
 }
 
 /// Somebody else's hook.

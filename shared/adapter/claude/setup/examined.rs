@@ -11,7 +11,7 @@ use super::{
 };
 use crate::adapter::claude::{Claude, EntryForm, SHELL_END};
 use crate::adapter::setup::file::absolute;
-use crate::adapter::setup::report::{Liveness, Loss, OtherHook, Report, SeenFile};
+use crate::adapter::setup::report::{Liveness, Loss, Report, SeenFile};
 use crate::adapter::setup::terms::names;
 use crate::adapter::setup::tree::Spanned;
 use crate::adapter::setup::{Depth, Examined, Setup as _, Trial, Unplaced, WholeEntry, Wiring, mcp_call, payloads};
@@ -133,14 +133,7 @@ fn seen(file: &SettingsFile) -> SeenFile {
     };
     let root = file.root.as_ref();
     let entries = root.map(|root| found(root).iter().filter(|(_, found)| *found != SettingsEntry::Nothing).count());
-    let others = root.map(others).unwrap_or_default();
-    SeenFile {
-        layer: file.rank.word(),
-        file: file.path.display().to_string(),
-        status,
-        entries: entries.unwrap_or(0),
-        others: others.into_iter().map(|(event, command)| OtherHook { event, command }).collect(),
-    }
+    SeenFile::new(file.rank.word(), &file.path, status, entries, root.map(others))
 }
 
 /// See [`Examined::entries`].

@@ -11,7 +11,7 @@ use super::{
     others,
 };
 use crate::adapter::codex::{Codex, PROJECTS_GATED_FROM, command, parts};
-use crate::adapter::setup::report::{Liveness, OtherHook, Report, SeenFile};
+use crate::adapter::setup::report::{Liveness, Report, SeenFile};
 use crate::adapter::setup::terms::names;
 use crate::adapter::setup::tree::Spanned;
 use crate::adapter::setup::{Depth, Examined, Trial, Unplaced, WholeEntry, Wiring, mcp_call, payloads};
@@ -128,14 +128,7 @@ fn seen(file: &ConfigFile) -> SeenFile {
     };
     let root = file.root.as_ref();
     let entries = root.map(|root| found(root).iter().filter(|(_, _, found)| *found != ConfigEntry::Nothing).count());
-    let others = root.map(others).unwrap_or_default();
-    SeenFile {
-        layer: file.rank.word(),
-        file: file.path.display().to_string(),
-        status,
-        entries: entries.unwrap_or(0),
-        others: others.into_iter().map(|(event, command)| OtherHook { event, command }).collect(),
-    }
+    SeenFile::new(file.rank.word(), &file.path, status, entries, root.map(others))
 }
 
 /// The complete entries, trusted where they have to be, the strongest last. Where there is none, the report says what is
