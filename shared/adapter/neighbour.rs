@@ -55,3 +55,28 @@ pub fn is_copy(parts: &[impl AsRef<std::ffi::OsStr>]) -> bool {
     let mut copies = NEIGHBOURS.iter().filter_map(|vendor| vendor.copies);
     copies.any(|copies| parts.windows(2).any(|pair| pair.iter().zip(copies).all(|(part, name)| part.as_ref() == name)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::PREVIEWS;
+
+    /// One member is a field that a release has added; all of a vendor's, beside none of another's, are its payload.
+    #[test]
+    fn a_payload_is_anothers_by_all_of_its_marks_and_by_no_fewer() {
+        let asked = |own: &Facts, marks: &[&'static str]| {
+            stranger(own, &Payload { marks: marks.to_vec(), ..Payload::default() })
+        };
+        for own in PREVIEWS.iter().map(|vendor| vendor.facts()) {
+            for other in NEIGHBOURS.iter().filter(|other| other.word != own.word) {
+                assert_eq!(asked(own, other.marks), Some(other.product));
+                for mark in other.marks {
+                    assert_eq!(asked(own, &[*mark]), None, "{mark}");
+                }
+                for mark in NEIGHBOURS.iter().filter(|vendor| vendor.word == own.word).flat_map(|vendor| vendor.marks) {
+                    assert_eq!(asked(own, &[other.marks, &[*mark]].concat()), None, "{mark}");
+                }
+            }
+        }
+    }
+}

@@ -104,3 +104,19 @@ pub fn same(one: &RawValue, other: &RawValue) -> bool {
     let value = |input: &RawValue| serde_json::from_str::<serde_json::Value>(input.get()).ok();
     value(one) == value(other)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Judgement;
+
+    #[test]
+    fn only_the_event_before_a_call_settles_it() {
+        let gates = |event: Option<&str>, gate: &str| {
+            Judgement { event: event.map(String::from), ..Judgement::default() }.gates(gate)
+        };
+        assert!(gates(Some("PreToolUse"), "PreToolUse") && gates(Some("BeforeCall"), "BeforeCall"));
+        assert!(!gates(Some("PermissionRequest"), "PreToolUse") && !gates(Some("PreToolUse"), "BeforeCall"));
+        // a denial that stands in no audit has no event
+        assert!(gates(None, "PreToolUse"));
+    }
+}
