@@ -1,4 +1,4 @@
-//! Writing a file so that at any moment it holds the old bytes or the new.
+//! Replacing a file so that it holds the old bytes or the new ones at any moment.
 
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -8,21 +8,18 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use super::Error;
 
-/// Where bytes went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The file itself, behind a link if there was one.
+    /// The regular file, where the target is a link to it.
     pub file: PathBuf,
-    /// Whether a link was followed to it.
     pub through_link: bool,
 }
 
-/// Write to a file beside the target, sync it, rename it over the target, sync the folder. Mode
-/// bits of a file that is there already are kept. A link is followed to its file if that is the
-/// caller's own.
+/// Write a new file beside the target, sync it, rename it over the target and sync the folder. A file that was there
+/// keeps its mode bits. A link is followed if the link and its file belong to the caller.
 ///
 /// # Errors
-/// What failed, naming the file. The target is untouched then.
+/// The step that failed, with the file's name. The target is untouched then.
 pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, Error> {
     let (file, through_link) = behind_link(target)?;
     let mode = match std::fs::metadata(&file) {
@@ -46,7 +43,7 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, Error> {
     let written = (|| -> std::io::Result<()> {
         out.write_all(bytes)?;
         if exists {
-            // the umask has had its say about `mode` above
+            // the umask may have taken bits of `mode` away when the file was made
             out.set_permissions(std::fs::Permissions::from_mode(mode))?;
         }
         out.sync_all()?;
@@ -60,11 +57,10 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, Error> {
     Ok(Written { file, through_link })
 }
 
-/// How many names are tried for the new file.
-const NAMES: u32 = 1000;
+const MOST_NAMES: u32 = 1000;
 
-/// Make the new file, by the number of this process. One that was killed may have left that name: in a container, numbers
-/// come round again.
+/// Make the new file, named by the number of this process. A process that was killed may have left a file of that name,
+/// since numbers come round again in a container.
 fn create(path: impl Fn(&str) -> PathBuf, mode: u32) -> std::io::Result<(fs_err::File, PathBuf)> {
     let mut tried = 0;
     loop {
@@ -72,13 +68,12 @@ fn create(path: impl Fn(&str) -> PathBuf, mode: u32) -> std::io::Result<(fs_err:
         let beside = path(&if tried == 0 { own.to_string() } else { format!("{own}-{tried}") });
         match fs_err::OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside) {
             Ok(file) => return Ok((file, beside)),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && tried < NAMES => tried += 1,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && tried < MOST_NAMES => tried += 1,
             Err(error) => return Err(error),
         }
     }
 }
 
-/// The file that a path stands for.
 fn behind_link(target: &Path) -> Result<(PathBuf, bool), Error> {
     let Some(link) = std::fs::symlink_metadata(target).ok().filter(std::fs::Metadata::is_symlink) else {
         return Ok((target.into(), false));

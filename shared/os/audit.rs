@@ -1,6 +1,6 @@
-//! The audit file: lines that are appended, each whole or not there.
+//! The audit file: each line is appended whole or not at all.
 //!
-//! Proof against accident, not against an agent that has a shell: that can append to it too.
+//! This protects against accidents. An agent that has a shell can append lines too.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,20 +10,18 @@ use rustix::io::Errno;
 
 use super::Error;
 
-/// The time, by RFC 3339 in UTC. A clock outside the years that it has is put at their edge.
+/// The time by RFC 3339 in UTC. A clock before 1970 or after 9999 gives the first or the last moment of that range,
+/// since RFC 3339 has no others.
 pub fn now() -> String {
     let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
     humantime::format_rfc3339_millis(SystemTime::now().clamp(UNIX_EPOCH, last)).to_string()
 }
 
-/// Append a line, with its line feed, with a single write. The file is made for its owner alone; a link is not
-/// followed, nothing but a regular file is written to, and nothing is waited for.
+/// Append a line, line feed included, by one write. The file is made readable for its owner alone. A link is not
+/// followed, only a regular file is written to, and nothing blocks.
 ///
-/// A single append is never mixed with another's. A line that a crash cut short is ended first;
-/// where two hooks see the same stump, a blank line is left.
-///
-/// # Errors
-/// Why the line is not there, or not whole.
+/// The system never mixes one append with another. A line that a crash cut short is ended first; two hooks that see the
+/// same stump leave a blank line.
 pub fn append(path: &Path, text: &str) -> Result<(), Error> {
     let (file, size) = open_audit(path)?;
     let mut line = Vec::new();
@@ -40,11 +38,7 @@ pub fn append(path: &Path, text: &str) -> Result<(), Error> {
     }
 }
 
-/// Open an audit as every line of it is written, making the file where it is not there; its size
-/// too.
-///
-/// # Errors
-/// Why no line could be appended to it.
+/// Open the audit as [`append`] does; the number is its size. A file that is missing is made.
 pub fn open_audit(path: &Path) -> Result<(rustix::fd::OwnedFd, u64), Error> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {

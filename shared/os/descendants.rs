@@ -1,7 +1,7 @@
-//! Ending everything that a turn started, and keeping out of its reach.
+//! Ending every process that a turn started, and keeping those processes from reading this one.
 //!
-//! Both vendors run tools in sessions and groups of their own, so the end of the vendor, or of its
-//! group, leaves them. As their subreaper this process inherits what is orphaned, and can find it.
+//! Both vendors run tools in sessions and process groups of their own, so tools outlive the vendor and its group. This
+//! process is their subreaper: orphans become its children, so it can find them.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 use super::Error;
 
-/// How long to go on ending what keeps starting new processes.
+/// The time after which [`end_all`] gives up on programs that keep starting new processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Let no other program of the same user open what this one has open: its standard output is the answer, and its standard
-/// input may be an embedder's word. Root is not kept out, unless the right to trace is taken from it.
+/// Keep other programs of the same user from opening this process's descriptors: stdout carries the answer, and stdin
+/// may carry the embedder's commands. Root is kept out only if it may not trace.
 ///
 /// # Errors
 /// The system refuses it.
@@ -24,35 +24,26 @@ pub fn shut() -> Result<(), Error> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(Error::plain)
 }
 
-/// Descriptors have no names there.
-///
-/// # Errors
-/// None.
+/// Elsewhere no path leads to a process's descriptors.
 #[cfg(not(target_os = "linux"))]
 pub fn shut() -> Result<(), Error> {
     Ok(())
 }
 
-/// Become the parent of whatever is orphaned below this process.
-///
-/// # Errors
-/// The system has no such thing, or refuses it.
+/// Become the parent of every process that is orphaned below this one.
 #[cfg(target_os = "linux")]
 pub fn adopt() -> Result<(), Error> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(Error::plain)
 }
 
-/// Not measured there: what a vendor leaves in other groups may live on.
-///
-/// # Errors
-/// None.
+/// Not measured elsewhere: processes that a vendor started in other groups may live on.
 #[cfg(not(target_os = "linux"))]
 pub fn adopt() -> Result<(), Error> {
     Ok(())
 }
 
-/// End every descendant of this process, and reap it. Whoever else waits for one of them may find
-/// that it is reaped.
+/// End and reap every descendant of this process. A caller that waits for one of them by itself may find it reaped
+/// already.
 pub fn end_all() {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -70,7 +61,6 @@ pub fn end_all() {
     }
 }
 
-/// All processes below this one.
 fn descendants(own: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -92,7 +82,8 @@ fn descendants(own: u32) -> Vec<u32> {
     all
 }
 
-/// The parent in a line of `stat`: the second word after the name, which may hold anything.
+/// The parent's number in a line of `/proc/PID/stat`: the second word after the program's name, which may hold blanks
+/// and brackets.
 fn parent(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -1,68 +1,52 @@
-//! An operation of this room that failed.
-
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use super::file::words_of;
 
-/// What was being done, with which file, and the system's own error behind it.
+/// An operation on a file, a descriptor or this process that failed.
 #[derive(Debug)]
 pub enum Error {
-    /// An operation on a file failed: ``cannot read `FILE`: why``.
-    Undone {
-        /// The operation, to precede the file.
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// A file is not as it has to be, or did not take what was done: `FILE: what: why`.
+    /// Shown as ``cannot read `FILE`: why``.
+    Undone { doing: &'static str, path: PathBuf, source: io::Error },
+    /// Shown as `FILE: what: why`.
     File {
-        /// The file.
         path: PathBuf,
-        /// The fault; empty where the system's error says it all.
+        /// Empty where the system's error says it all.
         what: Cow<'static, str>,
-        /// The error of the system, if one was at the bottom of it.
         source: Option<io::Error>,
     },
-    /// The same of a descriptor, or of this process.
+    /// Shown as `what: why`.
     Process {
-        /// The fault; empty where the system's error says it all.
+        /// Empty where the system's error says it all.
         what: &'static str,
-        /// The error of the system, if one was at the bottom of it.
         source: Option<io::Error>,
     },
 }
 
 impl Error {
-    /// A file with this fault.
     pub fn fault(path: &Path, what: impl Into<Cow<'static, str>>) -> Error {
         Error::File { path: path.into(), what: what.into(), source: None }
     }
 
-    /// A file with this fault, by an error of the system.
     pub fn by(path: &Path, what: &'static str, source: impl Into<io::Error>) -> Error {
         Error::File { path: path.into(), what: what.into(), source: Some(source.into()) }
     }
 
-    /// An operation on a file that failed.
     pub(super) fn undone(doing: &'static str, path: &Path, source: io::Error) -> Error {
         Error::Undone { doing, path: path.into(), source }
     }
 
-    /// A fault that is no file's.
     pub(super) fn process(what: &'static str) -> Error {
         Error::Process { what, source: None }
     }
 
-    /// The error of the system says it all: it is no file's, or names the file itself.
+    /// An error of the system that needs no words of ours: it names its file, or there is none.
     pub(super) fn plain(source: impl Into<io::Error>) -> Error {
         Error::Process { what: "", source: Some(source.into()) }
     }
 
-    /// What went wrong, for who names the file in words of their own.
+    /// The message without the file's name, for a caller that names the file itself.
     pub fn why(&self) -> String {
         match self {
             Error::Undone { source, .. } => words_of(source),
@@ -71,7 +55,6 @@ impl Error {
         }
     }
 
-    /// The kind of the system's error.
     pub fn kind(&self) -> io::ErrorKind {
         match self {
             Error::Undone { source, .. } => source.kind(),
@@ -101,7 +84,6 @@ impl std::error::Error for Error {
     }
 }
 
-/// The fault, and the system's words behind it.
 fn joined(what: &str, source: Option<&io::Error>) -> String {
     match source {
         None => what.into(),

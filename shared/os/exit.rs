@@ -1,4 +1,4 @@
-//! How a process ends, and what it says to a person.
+//! Exit codes, and messages on stderr.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -7,13 +7,11 @@ use super::Error;
 use super::output::tell;
 use crate::seal::Refusal;
 
-/// The end of a process that must never end in any other way: 0, or 2 for "this must not run".
-/// Both vendors take 1, 101 and every signal for permission to go on.
+/// The exit code of a hook: 0, or 2 for "this must not run". Both vendors take 1, 101 and every signal for permission
+/// to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// 0
     Answered,
-    /// 2
     Blocked,
 }
 
@@ -26,13 +24,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The release of the whole package.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How a program for people ends. A higher number wins where several things went on.
+/// The exit code of a program for people. The highest wins where one run handles several documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
-    /// All is well.
     Good = 0,
     /// A document is refused, or the answer is no.
     Refused = 1,
@@ -46,32 +42,27 @@ impl From<End> for ExitCode {
     }
 }
 
-/// A program that ends early: how, and what it says on stderr after its name.
+/// A program that ends early: its exit code, and the message for stderr.
 #[derive(Debug)]
 pub struct Stop {
-    /// The exit code.
     pub end: End,
-    /// Without the program's name.
+    /// The program's name is not part of it.
     pub why: String,
 }
 
 impl Stop {
-    /// The command line is wrong.
     pub fn usage(why: impl Into<String>) -> Stop {
         Stop { end: End::Failed, why: format!("{}; see --help", why.into()) }
     }
 
-    /// Something cannot be read, written or started.
     pub fn failed(why: impl Into<String>) -> Stop {
         Stop { end: End::Failed, why: why.into() }
     }
 
-    /// The answer is no.
     pub fn refused(why: impl Into<String>) -> Stop {
         Stop { end: End::Refused, why: why.into() }
     }
 
-    /// A document that is refused, under the name of its file.
     pub fn document(file: &str, refusal: &Refusal) -> Stop {
         let end = if let Refusal::Unreadable(_) = refusal { End::Failed } else { End::Refused };
         Stop { end, why: format!("{file}: {}: {refusal}", refusal.name()) }
@@ -98,13 +89,13 @@ impl From<Error> for Stop {
     }
 }
 
-/// A line on stderr. What is said may be another program's words: they stay on this line.
+/// Write one line to stderr. `what` may hold another program's words, so its line breaks are escaped.
 pub fn complain(program: &str, what: &str) {
     tell(&format!("{program}: {}\n", tame(what, "")));
 }
 
-/// Text for a person's terminal: what that would act on, or show in another order, stands there by its escapes. These
-/// controls are kept.
+/// Text for a terminal: every control character and every character that changes the reading order is escaped, except
+/// those in `kept`.
 pub fn tame(text: &str, kept: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Reading a file that somebody else names: once, bounded, never waiting.
+//! Reading a file that somebody else names: once, up to a limit, without blocking.
 
 use std::path::Path;
 
@@ -9,21 +9,16 @@ use rustix::io::Errno;
 use super::Error;
 use crate::seal::Refusal;
 
-/// Open a regular file to read it. A FIFO, a device or a folder is refused without waiting on it, so whoever can put one
-/// in a file's place holds nobody up.
-///
-/// # Errors
-/// It is not there, is something else, or cannot be opened.
+/// Open a regular file to read it. A FIFO, a device or a folder is refused without blocking, so a process that puts one
+/// in the file's place holds nothing up.
 pub fn open_regular(path: &Path) -> Result<std::fs::File, Error> {
     regular(path).map(|(file, _)| file.into()).map_err(|error| unread(path, error))
 }
 
-/// A file that cannot be read.
 pub fn unread(path: &Path, error: std::io::Error) -> Error {
     Error::undone("cannot read", path, error)
 }
 
-/// The file, and its size.
 fn regular(path: &Path) -> std::io::Result<(OwnedFd, usize)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = open(path, flags, Mode::empty())?;
@@ -39,10 +34,9 @@ fn regular(path: &Path) -> std::io::Result<(OwnedFd, usize)> {
     Err(std::io::Error::other(format!("it is {kind}, not a regular file")))
 }
 
-/// Read a regular file of at most `limit` bytes through one handle, so that what is checked is
-/// what was read. A FIFO, a device or a folder is refused without waiting on it.
+/// Read a regular file of at most `limit` bytes through one handle, so that the bytes that are checked are the bytes
+/// that were read.
 ///
-/// # Errors
 /// [`Refusal::Unreadable`] or [`Refusal::TooLarge`].
 pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     let unreadable = |error: std::io::Error| Refusal::Unreadable(words(error));
@@ -50,12 +44,12 @@ pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     if size > limit {
         return Err(Refusal::TooLarge);
     }
-    // one byte more than there should be, so that the end is seen without growing
+    // one byte more than the file holds, so that its end is seen without growing
     let mut bytes = Vec::with_capacity(size + 1);
     loop {
         match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
             Ok(0) => return Ok(bytes),
-            // as many as there should be, and there was room for more: this is the end
+            // the whole file, and the buffer had room for more: this is the end
             Ok(_) if bytes.len() == size => return Ok(bytes),
             Ok(_) if bytes.len() > limit => return Err(Refusal::TooLarge),
             Ok(_) if bytes.len() == bytes.capacity() => bytes.reserve(64 * 1024),
@@ -65,13 +59,11 @@ pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// An error of the system in a few words, without its number; the file before them, where the
-/// error names one.
+/// An error of the system without its number. Where the error names a file, the name stays in front.
 pub fn words(error: impl Into<std::io::Error>) -> String {
     words_of(&error.into())
 }
 
-/// The same of one that is kept.
 pub fn words_of(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A file that others append lines to, read as it grows.
+//! Reading a file while other programs append lines to it.
 
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -6,45 +6,42 @@ use std::path::{Path, PathBuf};
 use super::file::unread;
 use super::{Error, open_regular};
 
-/// The most that is read of one file in a turn, in bytes. Who writes to it may be anybody, and without end; a turn's
-/// lines are far from that.
+/// The most that is read of one file in a turn, in bytes. The file may be writable by anybody, and an ordinary turn
+/// adds far less.
 pub const MOST: u64 = 512 * 1024 * 1024;
 
-/// And the most lines of it: what is kept of each is more than a short one has.
+/// The most lines that are read of one file in a turn. The byte limit alone would not do: what is kept of a line can be
+/// larger than a short line.
 pub const LINES: u64 = 1_000_000;
 
-/// So much is taken at once, in bytes.
+/// The bytes that are read at once.
 const PIECE: u64 = 1024 * 1024;
 
-/// Where in a file the reading stands.
+/// A position in a file that grows.
 #[derive(Debug, Default)]
 pub struct Follow {
     path: PathBuf,
     from: u64,
     at: u64,
-    /// How many lines there were.
     lines: u64,
-    /// The beginning of a line whose end is not there yet.
+    /// The beginning of a line whose end is not written yet.
     rest: Vec<u8>,
 }
 
 impl Follow {
-    /// Read this file from this byte on.
     pub fn new(path: PathBuf, at: u64) -> Follow {
         Follow { path, from: at, at, lines: 0, rest: Vec::new() }
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Hear the lines that are new and whole, without their line feeds, up to where the file ends at this moment: one
-    /// that never stops growing holds nobody up. A file that is not there has none.
+    /// Pass on each new whole line, without its line feed, up to the file's present end: a file that never stops
+    /// growing blocks nobody. A file that is missing has no lines.
     ///
     /// # Errors
-    /// It is there and cannot be read, or is no regular file; or more was added to it than [`MOST`]
-    /// and [`LINES`] allow.
+    /// The file exists and cannot be read, or is no regular file; or more was added than [`MOST`] and [`LINES`] allow.
     pub fn lines(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         let mut file = match open_regular(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -80,7 +77,6 @@ impl Follow {
     }
 }
 
-/// What is wrong with a file to which more was added than is read.
 pub fn too_long(path: &Path) -> Error {
     unread(path, io::Error::other(format!("more than {LINES} lines or {MOST} bytes were added to it")))
 }

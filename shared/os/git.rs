@@ -1,30 +1,30 @@
-//! Repositories and their linked worktrees, as they lie on the disk: git itself may not be there, and is not asked.
+//! Repositories and their linked worktrees, read from the disk: git itself may be missing.
 
 use std::path::{Path, PathBuf};
 
-/// The root of the repository that a folder is in. For a linked worktree it is that of the main checkout.
+/// The root of the repository that a folder is in. For a linked worktree this is the root of the main checkout.
 pub fn root(folder: &Path) -> Option<PathBuf> {
     let own = checkout(folder)?;
     Some(main_checkout(&own).unwrap_or(own))
 }
 
-/// The checkout that a folder is in: the first folder at or above it that has a `.git`.
+/// The first folder, from this one upwards, that has a `.git`.
 pub fn checkout(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_path_buf)
 }
 
-/// The main checkout of a linked worktree, by the worktree's root.
+/// The main checkout of a linked worktree, whose own root is given.
 pub fn main_checkout(worktree: &Path) -> Option<PathBuf> {
     let named = std::fs::read_to_string(worktree.join(".git")).ok()?;
     let own = worktree.join(named.strip_prefix("gitdir:")?.trim());
-    // which of a submodule has none
+    // a submodule's `.git` file names a folder without this file
     let common = std::fs::read_to_string(own.join("commondir")).ok()?;
     let common = std::fs::canonicalize(own.join(common.trim())).ok()?;
     let main = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"))?;
     Some(main.to_path_buf())
 }
 
-/// The linked worktrees of the main checkout with this root, in order.
+/// The linked worktrees of the main checkout with this root, sorted.
 pub fn worktrees(root: &Path) -> Vec<PathBuf> {
     let found = std::fs::read_dir(root.join(".git/worktrees"));
     let names = found.map(|found| found.flatten().map(|entry| entry.path().join("gitdir")).collect());

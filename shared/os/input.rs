@@ -1,7 +1,7 @@
-//! Standard input, to its end.
+//! Reading stdin to its end.
 //!
-//! It is read whatever the answer will be: a hook that stops reading breaks the vendor's pipe, and
-//! Codex lets the call run then. It may be a pipe or a socket, blocking or not, slow or endless.
+//! A hook reads all of it, whatever the answer will be: a hook that stops reading breaks the vendor's pipe, and Codex
+//! then lets the call run. stdin may be a pipe or a socket, blocking or not, slow or endless.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -15,29 +15,27 @@ use super::{Error, signals};
 /// The largest payload that is kept, in bytes.
 pub const MAX_PAYLOAD: usize = 64 * 1024 * 1024;
 
-/// When a vendor has given its payload, or nobody of that kind is there.
+/// The time in which a vendor has begun to write its payload. After that, stdin may be a person's terminal.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What came in.
+/// A payload as the hook got it from stdin.
 #[derive(Debug, Default)]
 pub struct Stdin {
-    /// The bytes, as many as were kept.
+    /// Empty where `fault` says that there were too many.
     pub bytes: Vec<u8>,
-    /// Why they are not all of it, or cannot be relied on.
+    /// The reason why `bytes` is incomplete or cannot be trusted.
     pub fault: Option<String>,
 }
 
-/// A line of standard input.
 #[derive(Debug)]
 pub enum InputLine {
-    /// Its bytes, without the line feed.
+    /// Without the line feed.
     Whole(Vec<u8>),
-    /// It was too long to be kept, and was passed over.
+    /// Longer than the limit, so its bytes were dropped.
     TooLong,
 }
 
-/// Read standard input line by line, for as long as `tell` takes them. A last line needs no line
-/// feed. When this is back, there is no more, whatever the cause.
+/// Read stdin line by line until its end, or until `tell` returns false. The last line needs no line feed.
 pub fn read_lines(limit: usize, tell: &mut dyn FnMut(InputLine) -> bool) {
     let stdin = rustix::stdio::stdin();
     let (mut line, mut dropped) = (Vec::new(), false);
@@ -81,7 +79,6 @@ fn keep(line: &mut Vec<u8>, dropped: &mut bool, more: &[u8], limit: usize) {
     }
 }
 
-/// Read standard input to its end, or until the deadline.
 pub fn read_stdin(deadline: Instant) -> Stdin {
     let mut input = Stdin { bytes: Vec::with_capacity(64 * 1024), fault: None };
     let stdin = rustix::stdio::stdin();
@@ -91,11 +88,11 @@ pub fn read_stdin(deadline: Instant) -> Stdin {
             input.fault = Some(format!("standard input holds more than {MAX_PAYLOAD} bytes"));
         }
         match wait(&stdin, PollFlags::IN, until) {
-            // nobody is left who could write, and nothing is left to read
+            // every writer has closed its end, and nothing is left to read
             Ok(PollFlags::HUP) => return input,
             Ok(_) => until = deadline,
             Err(_) if until < deadline => {
-                // somebody who runs it by hand may end it by hand
+                // a person who runs the hook by hand may end it with Ctrl-C
                 if stdin.is_terminal() {
                     signals::release();
                 }
@@ -108,7 +105,7 @@ pub fn read_stdin(deadline: Instant) -> Stdin {
             }
         }
         if input.fault.is_some() {
-            // the rest is read all the same, into the same place again and again
+            // the rest is read too, and dropped
             input.bytes.clear();
         } else if input.bytes.capacity() - input.bytes.len() < 4 * 1024 {
             input.bytes.reserve(input.bytes.len().clamp(64 * 1024, 16 * 1024 * 1024));
@@ -126,16 +123,16 @@ pub fn read_stdin(deadline: Instant) -> Stdin {
 
 const LATE: &str = "was not done when the deadline passed";
 
-/// Wait until a descriptor is ready for this, or has failed, which reading or writing will tell.
-/// Gives what it is.
+/// Wait until a descriptor is ready, or has failed, which the next read or write will tell. Returns the state that it
+/// is in.
 ///
 /// # Errors
-/// It is not when the deadline has passed, or cannot be waited for.
+/// The deadline passed, or the descriptor cannot be waited for.
 pub fn wait(file: &impl rustix::fd::AsFd, ready: PollFlags, deadline: Instant) -> Result<PollFlags, Error> {
     let mut files = [PollFd::new(file, ready)];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        // asked first: an input that never ends is always ready
+        // checked first: an endless input is always ready
         if left.is_zero() {
             return Err(Error::process(LATE));
         }

@@ -1,18 +1,18 @@
-//! One `mh-setup` at a time.
+//! The lock that lets one `mh-setup` at a time change a folder.
 
 use std::fs::TryLockError;
 use std::path::Path;
 
 use super::Error;
 
-/// Holds a folder until it is dropped. The folder itself is locked, so nothing is left lying.
+/// The lock on a folder, until it is dropped. The folder itself is locked, so no lock file is left behind.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "holding it is all it is for")] std::fs::File);
+pub struct Lock(#[expect(dead_code, reason = "dropping the file unlocks the folder")] std::fs::File);
 
-/// Lock the folder that a file is in, behind a link if the file is one.
+/// Lock the folder of a file, or of the file that a link leads to.
 ///
 /// # Errors
-/// Another one holds it, or it cannot be opened.
+/// Another `mh-setup` holds the lock, or the folder cannot be opened.
 pub fn lock(file: &Path) -> Result<Lock, Error> {
     let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.into());
     let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

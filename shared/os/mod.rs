@@ -1,7 +1,8 @@
-//! The process: what comes in, what goes out, and the files in between. The only room that
-//! touches the operating system.
-// the room's own error names the file, and where none is told there is no file to name
+//! Everything that touches the operating system: stdin, stdout and stderr, signals, files, child processes.
+// `Error` names the file, so this room needs no `fs_err`; a call whose error is dropped needs no name
 #![allow(clippy::disallowed_methods)]
+// the hooks are built without `run` and use only a part of this room
+#![cfg_attr(not(feature = "run"), allow(dead_code, unused_imports))]
 
 mod atomic;
 mod audit;
@@ -10,26 +11,28 @@ mod error;
 mod exit;
 mod file;
 mod follow;
-pub mod git;
+pub(crate) mod git;
 mod input;
-pub mod lock;
-pub mod obeyed;
+pub(crate) mod lock;
+pub(crate) mod obeyed;
 mod output;
 pub mod permissions;
-pub mod release;
+pub(crate) mod release;
 mod room;
 pub(crate) mod signals;
 mod wires;
 
-pub use atomic::{Written, write_beside};
-pub use audit::{append, now, open_audit};
-pub use descendants::{adopt, end_all, shut};
-pub use error::Error;
-pub use exit::{End, Exit, Stop, VERSION, complain, tame};
-pub use file::{open_regular, read_bounded, unread, words, words_of};
-pub use follow::{Follow, LINES, MOST, too_long};
-pub use input::{InputLine, MAX_PAYLOAD, Stdin, read_lines, read_stdin, wait};
-pub use output::{Wire, deliver, is_closed, put_all, say, tell, tell_if_read};
-pub use room::{PrivateRoom, run_id};
-pub use signals::hold as hold_signals;
-pub use wires::{Wires, spawn};
+pub(crate) use atomic::write_beside;
+pub(crate) use audit::{append, now, open_audit};
+pub(crate) use descendants::{adopt, end_all, shut};
+pub(crate) use error::Error;
+pub(crate) use exit::{End, Exit, Stop, VERSION, complain, tame};
+pub(crate) use file::{open_regular, read_bounded, unread, words, words_of};
+pub(crate) use follow::{Follow, LINES, MOST, too_long};
+pub use input::Stdin;
+pub(crate) use input::{InputLine, MAX_PAYLOAD, read_lines, read_stdin, wait};
+pub use output::Wire;
+pub(crate) use output::{deliver, is_closed, put_all, say, tell, tell_if_read};
+pub(crate) use room::{PrivateRoom, run_id};
+pub(crate) use signals::hold as hold_signals;
+pub(crate) use wires::{Wires, spawn};

@@ -1,12 +1,10 @@
-//! Variables that a program obeys before it does what it was started for: a shell, the loader, the C library or the
-//! runtime of a program. With one of them, whoever sets the environment decides what runs in the place of a hook, or
-//! beside it.
+//! Environment variables that change what a program runs before its own work: those of a shell, the loader, the C
+//! library or a language runtime. A person who sets one of them decides what runs in place of a hook, or beside it.
 
-/// What a name, or all names that begin so, makes a program do.
 struct Rule {
-    /// The name, or how it begins where `*` ends it.
+    /// An exact name, or a pattern in which `*` stands for any characters.
     name: &'static str,
-    /// Who obeys it, and how.
+    /// The sentence about the variable, its name left out.
     what: &'static str,
 }
 
@@ -14,7 +12,7 @@ const fn rule(name: &'static str, what: &'static str) -> Rule {
     Rule { name, what }
 }
 
-/// Names that are taken by [`RULES`], and do nothing of the kind.
+/// Names that fit a pattern of [`RULES`] and change nothing.
 const HARMLESS: [&str; 2] = ["BUN_INSTALL", "BUN_INSTALL_*"];
 
 /// Seen to be obeyed: `BASH_ENV`, `BASH_FUNC_*` and `SHELLOPTS` by the bash around Codex's hook, `ZDOTDIR` by a zsh there,
@@ -39,13 +37,12 @@ const RULES: [Rule; 16] = [
     rule("BUN_*", "names code or options for the runtime inside Claude Code"),
 ];
 
-/// What a program does that finds this variable, where it is one that a program obeys before it does anything else.
+/// What this variable makes a program do, where it is one of [`RULES`].
 pub fn obeyed(name: &str) -> Option<&'static str> {
     let harmless = HARMLESS.iter().any(|known| fits(known, name));
     RULES.iter().find(|rule| fits(rule.name, name) && !harmless).map(|rule| rule.what)
 }
 
-/// Whether a name fits one that may have a `*` in it.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

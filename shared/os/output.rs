@@ -1,4 +1,4 @@
-//! The one write.
+//! Writing to stdout and stderr.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -11,37 +11,34 @@ use rustix::io::Errno;
 use super::input::wait;
 use super::{Error, Exit};
 
-/// How long a reader of a program for people may take.
+/// The time that a program for people waits for its reader.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// How long one who reads along may take nothing.
+/// The time after which stderr counts as unread.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// What a pipe takes at once when it takes anything.
-const TAKEN_WHOLE: usize = 4096;
-
-/// What goes out: everything the hook process says.
+/// A hook's whole answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wire {
-    /// Nothing, or one JSON object with its newline.
+    /// Empty, or one JSON object with its line feed.
     pub stdout: String,
-    /// Nothing, or the reason.
+    /// Empty, or the reason.
     pub stderr: String,
-    /// Whether the process ends with 2.
+    /// The process ends with 2.
     pub block: bool,
-    /// Whether the vendor takes exit 2 with blank stderr for permission, so that an answer whose
-    /// stderr is lost must go out by stdout alone.
+    /// The vendor takes exit 2 with a blank stderr for permission, so an answer whose stderr is lost must go out by
+    /// stdout alone.
     pub needs_stderr: bool,
 }
 
 impl Wire {
-    /// Zero bytes, exit 0.
+    /// No output and exit 0.
     pub fn silence() -> Wire {
         Wire::default()
     }
 }
 
-/// Give the answer. What cannot be given ends in a block: an answer that is lost is, to a vendor,
+/// Write the answer. If a part of it cannot be written, the exit code blocks the call: a vendor takes a lost answer for
 /// permission to go on.
 pub fn deliver(wire: &Wire, deadline: Instant) -> Exit {
     let stderr = rustix::stdio::stderr();
@@ -68,16 +65,15 @@ pub fn deliver(wire: &Wire, deadline: Instant) -> Exit {
     }
 }
 
-/// Whether what was written can have been heard at the other end.
+/// Whether a vendor can have read what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
-    /// By whoever is there.
     There,
-    /// It went into a file, for a person to read later: no vendor gives its hooks one.
+    /// Into a file, for a person to read later: no vendor gives its hooks a file.
     Nowhere,
 }
 
-/// Write text for a person to standard output; `false`, and a line on stderr, where that fails.
+/// Write text for a person to stdout. On failure, stderr says so and the result is `false`.
 pub fn say(program: &str, text: &str) -> bool {
     let stdout = rustix::stdio::stdout();
     let written = match is_closed(stdout) {
@@ -90,28 +86,28 @@ pub fn say(program: &str, text: &str) -> bool {
     written.is_ok()
 }
 
-/// Write text for a person to stderr. That nobody hears it changes nothing.
+/// Write text for a person to stderr. A failure changes nothing.
 pub fn tell(text: &str) {
     let _ = put(rustix::stdio::stderr(), text.as_bytes(), Instant::now() + PATIENCE);
 }
 
-/// Write text for a person to stderr, where it is read: `false`, when nobody has taken anything for
-/// some seconds.
+/// Write text for a person to stderr. The result is `false` once nobody has read anything for [`IDLE`].
 pub fn tell_if_read(text: &str) -> bool {
     let stderr = rustix::stdio::stderr();
-    text.as_bytes().chunks(TAKEN_WHOLE).all(|piece| {
+    text.as_bytes().chunks(AT_ONCE).all(|piece| {
         let until = Instant::now() + IDLE;
         wait(&stderr, PollFlags::OUT, until).is_ok() && put(stderr, piece, until).is_ok()
     })
 }
 
-/// Whether a descriptor was closed when the process began. The runtime has put `/dev/null` there
-/// then, for reading and writing; a shell that means `/dev/null` opens it for writing.
+/// Whether a descriptor was closed when the process began. Rust's runtime has opened `/dev/null` in its place for
+/// reading and writing; a shell's `> /dev/null` opens it for writing alone.
 pub fn is_closed(file: BorrowedFd<'_>) -> bool {
     is_null(file) && fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::RDWR))
 }
 
-/// Write what a vendor has to hear. On `/dev/null`, `/dev/zero` and their like writing succeeds, and nobody does.
+/// Write for a vendor. Writing to `/dev/null` and other devices succeeds though no vendor reads them, so it is an error
+/// here.
 fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<Heard, Error> {
     let heard = match fstat(file).map(|found| FileType::from_raw_mode(found.st_mode)) {
         Ok(FileType::CharacterDevice) if !file.is_terminal() => Err("it is closed, /dev/null, or another device"),
@@ -123,23 +119,23 @@ fn answer(file: BorrowedFd<'_>, text: &str, deadline: Instant) -> Result<Heard, 
     put(file, text.as_bytes(), deadline).map(|()| heard)
 }
 
-/// Write all of it, however long the reader takes.
+/// Write all of it, however long the reader takes: the deadline is a year away.
 pub fn put_all(file: BorrowedFd<'_>, text: &[u8]) -> Result<(), Error> {
     put(file, text, Instant::now() + Duration::from_secs(31_536_000))
 }
 
-/// What a pipe takes without waiting, once it has any room at all (`PIPE_BUF`).
+/// The bytes that a pipe takes without blocking, once it has any room (`PIPE_BUF`).
 const AT_ONCE: usize = 4096;
 
-/// How long an output is tried even where the deadline has passed: the other one may have used it up.
+/// The time that each output gets even if the deadline has passed: the other output may have used it up.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Write all of it. A full pipe that nobody reads would hold a plain write for ever, so nothing is
-/// written before there is room for it.
+/// Write all of it. A plain write to a full pipe that nobody reads would block for ever, so each write waits for room.
 fn put(file: BorrowedFd<'_>, mut left: &[u8], deadline: Instant) -> Result<(), Error> {
     let deadline = deadline.max(Instant::now() + MOMENT);
     while !left.is_empty() {
-        // what cannot be waited for is written all the same: that tells what is wrong with it
+        // a descriptor that cannot be waited for is written to all the same: the write's error says what is wrong with
+        // it
         if let Err(why) = wait(&file, PollFlags::OUT, deadline)
             && deadline <= Instant::now()
         {

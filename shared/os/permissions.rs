@@ -1,4 +1,4 @@
-//! The users that could write a file, by its mode bits and those of every folder above it.
+//! The users that could replace a file, by the mode bits of the file and of every folder above it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ const OTHERS_WRITE: u32 = 0o002;
 const GROUP_WRITES: u32 = 0o020;
 const STICKY: u32 = 0o1000;
 
-/// The folders whose contents come and go, and which Codex's sandbox lets an agent write to.
+/// The temporary folder that a path lies in. Its contents come and go, and Codex's sandbox lets an agent write to it.
 pub fn temporary(path: &Path) -> Option<PathBuf> {
     let own = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|folder| folder.components().count() > 1);
     let folders = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().map(PathBuf::from).chain(own);
@@ -18,7 +18,7 @@ pub fn temporary(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The first step on the way to a file that lets everybody replace it: the file itself, or a folder above it.
+/// The first of the file and the folders above it that lets everybody replace the file.
 pub fn open_to_all(path: &Path) -> Option<PathBuf> {
     steps(path).into_iter().find(|step| {
         std::fs::metadata(step)
@@ -26,7 +26,8 @@ pub fn open_to_all(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The first step on the way to a file that lets a group or another user than root replace it, in words.
+/// The first of the file and the folders above it that lets a group, or a user besides root, replace the file; in
+/// words.
 pub fn open_to_some(path: &Path) -> Option<String> {
     let me = rustix::process::geteuid().as_raw();
     steps(path).into_iter().find_map(|step| {
@@ -41,12 +42,12 @@ pub fn open_to_some(path: &Path) -> Option<String> {
     })
 }
 
-/// The caller could write the file without any trick.
+/// Whether this process could write the file as it stands.
 pub fn open_to_me(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// The file and the folders above it, as it is named and as it really lies.
+/// The file and the folders above it, as the path names them and as they lie with links resolved.
 fn steps(path: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     let real = std::fs::canonicalize(path).ok();
@@ -60,8 +61,8 @@ fn steps(path: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// A group holds its user alone: many systems give each user such a group, and
-/// a umask that lets it write.
+/// Whether this user is the only member of a group. Many systems give each user such a group, and a umask that lets it
+/// write.
 fn own_group(group: u32) -> bool {
     let line = |file: &str, id: u32| {
         let text = std::fs::read_to_string(file).unwrap_or_default();

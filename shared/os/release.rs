@@ -1,4 +1,4 @@
-//! A vendor's program: where it lies, which release it says it is, and its words while it runs.
+//! A vendor's program: where it lies, which release it is, and its output while it runs.
 
 use std::fmt;
 use std::io::Read;
@@ -12,15 +12,15 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::os;
 
-/// The time that a program has to say something, where nobody waits for more.
+/// The time that [`said`] gives a program.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A release: three numbers.
+/// A release number of three parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release(u64, u64, u64);
 
 impl Release {
-    /// The first word of a text that is three numbers with dots between.
+    /// The first release number in a text.
     pub fn find(text: &str) -> Option<Release> {
         text.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|word| {
             let mut parts = word.split('.').map(|part| part.parse().ok());
@@ -36,19 +36,17 @@ impl fmt::Display for Release {
     }
 }
 
-/// A vendor's program, as far as it is known.
+/// The result of looking for a vendor's program on PATH.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Installed {
-    /// None of its name is on PATH.
     Nowhere,
-    /// It is there and does not say its release, for this reason.
+    /// The program exists and does not tell its release, for this reason.
     Silent(PathBuf, String),
-    /// It is there, of this release.
     At(PathBuf, Release),
 }
 
-/// The first program of this name in the absolute folders of PATH: what an empty or relative one holds depends on where
-/// somebody stands.
+/// The first program of this name in the absolute folders of PATH. An empty or relative folder is passed over: what it
+/// holds depends on the working folder.
 pub fn on_path(word: &str) -> Option<PathBuf> {
     let runs = |file: &PathBuf| {
         std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
@@ -57,7 +55,6 @@ pub fn on_path(word: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(word)).find(runs)
 }
 
-/// Look for a program on PATH and ask it for its release.
 pub fn installed(word: &str) -> Installed {
     let Some(program) = on_path(word) else { return Installed::Nowhere };
     match said(asking_release(&program)) {
@@ -69,26 +66,24 @@ pub fn installed(word: &str) -> Installed {
     }
 }
 
-/// The command by which a program says its release.
 pub fn asking_release(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("--version");
     command
 }
 
-/// The most that is kept of what a program says, in bytes.
+/// The most that is kept of a program's output, in bytes.
 const KEPT: u64 = 1 << 20;
 
-/// The reason why a program that was asked something gave no answer.
+/// The reason why a program's output could not be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// It could not be started.
     Unstarted(String),
-    /// Its end could not be waited for.
+    /// Waiting for its end failed.
     Lost(String),
-    /// It was not done in time.
+    /// It ran longer than this.
     Endless(Duration),
-    /// A child of its own holds its output open.
+    /// It ended, and a child of its own holds its stdout open.
     LeftOpen,
 }
 
@@ -104,11 +99,8 @@ impl fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
-/// The words of a program on its standard output, or the first megabyte of them; none, where a child of its own still holds
-/// that open some time after its end.
-///
-/// # Errors
-/// It could not be started, or was not done in time.
+/// A program's stdout, at most its first megabyte. Empty where a child of the program still holds stdout open
+/// [`LEFT_OPEN`] after its end.
 pub fn said(command: Command) -> Result<String, NoAnswer> {
     match said_within(command, PATIENCE, LEFT_OPEN) {
         Err(NoAnswer::LeftOpen) => Ok(String::new()),
@@ -116,10 +108,8 @@ pub fn said(command: Command) -> Result<String, NoAnswer> {
     }
 }
 
-/// The same, for somebody who waits so long for its end, and then so long for that of its output.
-///
-/// # Errors
-/// It could not be started, or was not done in time.
+/// A program's stdout. `patience` is the time for the program to end, and `open` the time after that for its stdout to
+/// end.
 pub fn said_within(mut command: Command, patience: Duration, open: Duration) -> Result<String, NoAnswer> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = started(command)?;
@@ -128,24 +118,18 @@ pub fn said_within(mut command: Command, patience: Duration, open: Duration) -> 
     heard.recv_timeout(open).map_err(|_| NoAnswer::LeftOpen)
 }
 
-/// The time that is waited for the words of a program that has ended: a child of its own may hold the other end open, and on
-/// a busy machine the reader may not have come to it yet.
+/// The time that stdout may stay open after a program's end: a child may hold it, and on a busy machine the reading
+/// thread may be late.
 pub const LEFT_OPEN: Duration = Duration::from_secs(5);
 
-/// Start a program in a group of its own, so that it can be ended with all that it starts.
-///
-/// # Errors
-/// It could not be started.
+/// Start a program in a process group of its own, so that the program can be ended with everything it starts.
 pub fn started(mut command: Command) -> Result<Child, NoAnswer> {
     use std::os::unix::process::CommandExt as _;
-    // the command holds the child's ends of its pipes, and goes with this function: an end would not be seen else
+    // the command holds the child's ends of the pipes and is dropped here; kept, it would keep the pipes open
     command.process_group(0).spawn().map_err(|error| NoAnswer::Unstarted(os::words(error)))
 }
 
-/// Wait for a program's end, and end it with its group when that takes too long.
-///
-/// # Errors
-/// It was not done in time.
+/// Wait for a program's end. After `patience`, end it with its process group.
 pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, NoAnswer> {
     let start = Instant::now();
     loop {
@@ -164,8 +148,8 @@ pub fn ended(child: &mut Child, patience: Duration) -> Result<ExitStatus, NoAnsw
     }
 }
 
-/// Read a program's words while it runs: it would wait for a reader once a pipe is full. What is over the first megabyte
-/// is read and dropped.
+/// Read a program's output while it runs, since a program with a full pipe waits for a reader. Bytes after the first
+/// megabyte are dropped.
 pub fn listen(from: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (tell, told) = channel();
     std::thread::spawn(move || {
@@ -218,7 +202,7 @@ mod tests {
         let mut child = started(command).unwrap();
         let heard = listen(child.stdout.take());
         assert!(ended(&mut child, Duration::from_millis(300)).unwrap_err().to_string().contains("not done after"));
-        // the end of its output is seen, so nothing holds it open any more
+        // its stdout ends only when no process holds it open any more
         assert!(heard.recv_timeout(Duration::from_secs(60)).unwrap().trim().parse::<u32>().is_ok());
     }
 }

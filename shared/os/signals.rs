@@ -1,11 +1,11 @@
-//! Signals.
+//! Holding back signals, so that a hook gives its answer.
 
 use std::sync::Arc;
 
 use nix::sys::signal::SigSet;
 use signal_hook::consts::signal as known;
 
-/// What ends or stops a process that does not ask for it, and can be asked for.
+/// The signals that would end or stop a process and can be caught.
 const CAUGHT: [i32; 18] = [
     known::SIGHUP,
     known::SIGINT,
@@ -27,25 +27,24 @@ const CAUGHT: [i32; 18] = [
     known::SIGSYS,
 ];
 
-/// Hold back every signal that can be held back, from here to the end of the process. Both vendors take a hook that a
-/// signal ended for permission to go on. What a limit on file sizes sends is then an error of the write.
+/// Hold back every signal that can be held back, until the process ends. Both vendors take a hook that a signal ended
+/// for permission to go on. A write beyond a limit on file sizes then fails with an error instead of SIGXFSZ.
 ///
-/// A deadline ends the process in any case, and SIGKILL and a fault of its own still do.
+/// A deadline still ends the process, and so do SIGKILL and a fault of its own.
 pub fn hold() {
-    // there is no set of signals that cannot be held
+    // it fails only on an invalid argument
     let _ = SigSet::all().thread_block();
 }
 
-/// Hold none back any more.
 pub fn release() {
     let _ = SigSet::all().thread_unblock();
 }
 
-/// Run this with no signal held back, for a program that is started has what its starter has. Those that came before, and
-/// those that come meanwhile, are caught instead, which a started program does not take over.
+/// Run `work` with no signal held back, since a program inherits the held signals of its starter. Signals that come
+/// before or during `work` are caught by a handler, which a started program does not inherit.
 pub fn free<T>(work: impl FnOnce() -> T) -> T {
     for signal in CAUGHT {
-        // one that cannot be caught ends the hook as before, and the entry blocks
+        // if a handler cannot be set, the signal ends the hook, and the vendor's entry blocks the call
         let _ = signal_hook::flag::register(signal, Arc::default());
     }
     release();
