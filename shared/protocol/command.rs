@@ -1,6 +1,6 @@
-//! `metaharness.command/1`: what an embedder asks for, read strictly.
+//! Reads `metaharness.command/1`, the embedder's commands.
 //!
-//! A key that stands twice is refused: of two decisions, two readers would take two.
+//! A key that stands twice refuses the line: two readers could take two different decisions from it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,55 +8,52 @@ use std::fmt;
 use super::COMMAND;
 use crate::json::{Fault, Kind, Reader};
 
-/// A command line.
+/// One line from the embedder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command<'a> {
-    /// The embedder's id of the command.
+    /// The embedder's id for the command.
     pub id: String,
-    /// What it asks for.
+    /// What is to be done.
     pub order: CommandKind<'a>,
 }
 
-/// What a command asks for.
+/// A command's name and members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandKind<'a> {
     /// `tool.decide`
     Decide {
-        /// The call.
+        /// The vendor's id of the call.
         call_id: String,
-        /// What is decided about it.
+        /// The decision.
         word: Word<'a>,
-        /// Who stands in for the embedder, where the one that passes the decision on says so:
-        /// `deadline` or `adapter`.
+        /// `deadline` or `adapter`, where the program that passed the decision on made it in the embedder's place.
         by: Option<&'static str>,
     },
-    /// Another command of the protocol: no call's decision, so no hook's business.
+    /// Any other command. It decides about no call, so a hook has no use for it.
     Other(OtherCommand<'a>),
 }
 
-/// A command besides `tool.decide`, what belongs to it not read yet.
+/// A command besides `tool.decide`. Its member is kept unread, since a hook needs none of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCommand<'a> {
-    /// Its name.
-    pub name: &'static str,
-    /// The member that it has to carry, in JSON, if it is there.
+    pub(crate) name: &'static str,
+    /// The member named in [`OTHERS`], in JSON, if the line has it.
     payload: Option<&'a str>,
 }
 
-/// What a command besides `tool.decide` carries.
+/// The value that a command besides `tool.decide` carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Carried<'a> {
-    /// The frame of `frame.set`, in JSON; it is an object.
+    /// The JSON object of `frame.set`.
     Frame(&'a str),
-    /// The words of the others: a text, a posture, or a reason.
+    /// The string of every other command: a text, a posture or a reason.
     Words(String),
 }
 
 impl<'a> OtherCommand<'a> {
-    /// Read what it carries.
+    /// The command's value.
     ///
-    /// # Errors
-    /// It is not there, or of another type.
+    /// The value is missing, or of another type.
     pub fn carried(&self) -> Result<Carried<'a>, String> {
         let member = member(self.name);
         let wanted = if self.name == FRAME_SET { "an object" } else { "a string" };
@@ -74,25 +71,24 @@ impl<'a> OtherCommand<'a> {
     }
 }
 
-/// A decision, as an embedder gives it.
+/// An embedder's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word<'a> {
-    /// Let it run.
+    /// The call may run.
     Allow,
-    /// Claim nothing.
+    /// The embedder has no opinion.
     Abstain,
-    /// Do not let it run, for this reason.
+    /// The call must not run, for this reason.
     Deny(String),
-    /// Run it with this input, in JSON, instead.
+    /// The call may run with this input, in JSON.
     Replace(&'a str),
 }
 
-/// Why a line is no command.
+/// The reason why a line is no command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// The line's id, where one can be read.
+    /// The line's id, where exactly one can be read.
     pub id: Option<String>,
-    /// What is wrong.
     pub why: String,
 }
 
@@ -104,16 +100,15 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// The command that decides about a call.
 pub const DECIDE: &str = "tool.decide";
 
-/// Who may have decided in an embedder's place: one that was not done in time, and one that is gone
+/// The words for a decision that the embedder did not make: `deadline` where it was late, `adapter` where it was gone
 /// or was not to be asked.
 const STAND_INS: [&str; 2] = ["deadline", "adapter"];
 
 const FRAME_SET: &str = "frame.set";
 
-/// The commands of the protocol besides `tool.decide`, each with the member that it carries.
+/// The commands besides `tool.decide`, each with the member that it carries.
 const OTHERS: [(&str, &str); 6] = [
     (FRAME_SET, "frame"),
     ("message.inject", "text"),
@@ -123,7 +118,7 @@ const OTHERS: [(&str, &str); 6] = [
     ("halt", "reason"),
 ];
 
-/// All commands of the protocol, by name.
+/// The names of all commands.
 pub fn commands() -> impl Iterator<Item = &'static str> {
     std::iter::once(DECIDE).chain(OTHERS.iter().map(|(name, _)| *name))
 }
@@ -132,7 +127,7 @@ fn member(name: &str) -> &'static str {
     OTHERS.iter().find(|(other, _)| *other == name).map_or("", |(_, member)| member)
 }
 
-/// The members that are looked at, as they stand.
+/// The members that matter, in JSON.
 #[derive(Default)]
 struct Members<'a> {
     format: Option<&'a str>,
@@ -142,7 +137,7 @@ struct Members<'a> {
     call_id: Option<&'a str>,
     decision: Option<&'a str>,
     decided_by: Option<&'a str>,
-    /// `frame`, `text`, `posture` and `reason`: what the others carry.
+    /// By the order of [`CARRIED`].
     carried: [Option<&'a str>; CARRIED.len()],
     twice: Option<String>,
 }
@@ -151,11 +146,8 @@ struct Members<'a> {
 const CARRIED: [&str; 4] = ["frame", "text", "posture", "reason"];
 
 impl<'a> Command<'a> {
-    /// Read a line. The order of the checks is the protocol's: an object, the tag, a name that is
-    /// known, then what belongs to the name.
-    ///
-    /// # Errors
-    /// What is wrong with it.
+    /// Read a line. The protocol fixes the order of the checks: an object, the tag, a known name, then the name's own
+    /// members.
     pub fn read(line: &'a [u8]) -> Result<Command<'a>, Malformed> {
         let nameless = |why: String| Malformed { id: None, why };
         let members = Members::read(line).map_err(nameless)?;
@@ -179,7 +171,7 @@ impl<'a> Members<'a> {
             let value = Some(reader.slice(from, reader.position()));
             match &*key.name {
                 "format" => members.format = value,
-                // of two ids, neither is the line's
+                // with two ids, neither can be trusted to be the line's
                 "id" => (members.id, members.ids) = (value.filter(|_| members.ids == 0), members.ids + 1),
                 "command" => members.command = value,
                 "call_id" => members.call_id = value,
@@ -233,7 +225,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// A decision: an object, told apart by its own `decision`.
+/// A decision: an object that says its kind in its own member `decision`.
 fn word(raw: &str) -> Result<Word<'_>, String> {
     let lost = |fault: Fault| fault.to_string();
     let mut reader = Reader::new(raw.as_bytes()).map_err(lost)?;
@@ -271,7 +263,6 @@ fn word(raw: &str) -> Result<Word<'_>, String> {
     }
 }
 
-/// The string that this value is, if it is one.
 fn text(raw: &str) -> Option<String> {
     Reader::new(raw.as_bytes()).and_then(|mut reader| reader.string().map(Cow::into_owned)).ok()
 }

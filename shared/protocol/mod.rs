@@ -1,32 +1,33 @@
-//! The line protocols: `metaharness.event/1` out, `metaharness.command/1` in, and the audit. One JSON object a line; those
-//! of the first two with their own tag.
+//! The line protocols: `metaharness.event/1` out, `metaharness.command/1` in, and the audit. Each line is one JSON
+//! object; the lines of the first two carry the protocol's tag.
 
 mod audit;
 mod command;
 #[cfg(feature = "run")]
-pub mod event;
+pub(crate) mod event;
 mod requested;
 
-pub use audit::{AuditDecision, AuditLine};
+pub(crate) use audit::AuditLine;
 #[cfg(feature = "run")]
-pub use audit::{Decided, Judgement, same};
-pub use command::{Carried, Command, CommandKind, DECIDE, Malformed, OtherCommand, Word, commands};
-pub use requested::Requested;
+pub(crate) use audit::{Judgement, same};
+#[cfg(feature = "run")]
+pub(crate) use command::{Carried, DECIDE, Malformed};
+pub use command::{Command, CommandKind, Word, commands};
+pub(crate) use requested::Requested;
 
-/// The tag of a line that tells something.
-pub const EVENT: &str = "metaharness.event/1";
+pub(crate) const EVENT: &str = "metaharness.event/1";
 
-/// The tag of a line that asks for something.
+/// The tag of a command's line.
 pub const COMMAND: &str = "metaharness.command/1";
 
-/// The longest line that is read, in bytes.
-pub const MAX_LINE: usize = 8 * 1024 * 1024;
+/// The longest command line that is read, in bytes.
+pub(crate) const MAX_LINE: usize = 8 * 1024 * 1024;
 
-/// Make one line of a document: no line break of any kind is left in it, so that a reader that
-/// splits on the separators of Unicode sees one object too. Between tokens a break is white
-/// space, and within strings only U+2028 and U+2029 can stand as they are.
-pub fn one_line(mut document: String) -> String {
-    // 0xE2 begins both of the separators
+/// One line with the document in it. Every line break is taken out, so that a reader that splits at Unicode's
+/// separators gets one object too: between tokens a break is white space, and within strings JSON lets only U+2028 and
+/// U+2029 stand unescaped.
+pub(crate) fn one_line(mut document: String) -> String {
+    // 0xE2 is the first byte of both separators
     if !document.bytes().any(|byte| matches!(byte, b'\n' | b'\r' | 0xE2)) {
         document.push('\n');
         return document;

@@ -1,39 +1,35 @@
-//! `tool.requested`: a call that waits for a decision.
+//! The line `tool.requested` of a hook: a call that waits for a decision.
 
 use super::{EVENT, one_line};
 use crate::frame::{Operation, write_operation};
 use crate::json::{Layout, Writer};
 
-/// A call, as it is put to an embedder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requested<'a> {
-    /// The run that it belongs to: the vendor's session.
+    /// The vendor's session.
     pub run: &'a str,
-    /// The vendor's id of the call, which the decision has to name.
+    /// The vendor's id of the call; the decision has to name it.
     pub call_id: &'a str,
-    /// The tool, as the vendor names it.
     pub name: &'a str,
-    /// The tool's input, in JSON.
+    /// JSON.
     pub input: &'a str,
-    /// The operations that the call needs, all of them admitted.
+    /// All of them are admitted.
     pub operations: Vec<Operation>,
-    /// The paths it is about, as `file:…`.
+    /// Paths, as `file:…`.
     pub subjects: Vec<String>,
-    /// Milliseconds until nobody waits for the decision any more.
+    /// The time after which nobody waits for the decision.
     pub deadline_ms: u32,
-    /// Which vendor's call it is; a reader of the protocol that does not know this field, or the
-    /// three below, passes over it.
+    /// This field and the next three are not in the protocol; a reader that does not know them passes over them.
     pub vendor: &'a str,
-    /// The sub-agent, on its calls.
+    /// Only on a sub-agent's calls.
     pub agent_id: Option<&'a str>,
-    /// The folder that relative paths of the input are relative to.
+    /// The folder for the input's relative paths.
     pub cwd: Option<&'a str>,
-    /// The digest of the frame in force.
     pub frame_digest: &'a str,
 }
 
 impl Requested<'_> {
-    /// The line, with its line feed. A hook has one line to say, so its number is 1.
+    /// The line with its line feed. A hook writes one line, so its number is 1.
     pub fn line(&self) -> String {
         let mut out = Writer::new(Layout::Canonical);
         out.object();

@@ -17,7 +17,7 @@ mod outcome;
 mod output;
 mod queue;
 
-pub use crate::protocol::Judgement;
+pub(crate) use crate::protocol::Judgement;
 pub use capabilities::{Capabilities, Holds};
 pub use control::{ASK, Code, Unhonoured, controls, unsupported};
 pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};

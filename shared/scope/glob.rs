@@ -1,15 +1,15 @@
-//! Glob matching, as the format has it: `*` is any run of bytes without `/`, `**` any run with
-//! it, everything else is itself. Anchored at both ends, bytewise, no escape, no classes.
+//! Glob matching by the frame format: `*` is any run of bytes without `/`, `**` any run of bytes, and every other byte
+//! is itself. A glob matches the whole text, byte by byte; there is no escape and no class.
 
-/// Whether the glob matches the whole text, in time proportional to the product of their
-/// lengths whatever the glob is: the naive way takes exponential time on a hostile one.
+/// Whether the glob matches the whole text. The time grows with the product of their lengths; the plain recursive way
+/// takes exponential time on a hostile glob.
 pub fn matches(glob: &str, text: &str) -> bool {
     let Some(star) = glob.find('*') else { return glob == text };
-    // most rules of a long list are told from a path by how they begin
+    // in a long list, most rules differ from a path in their first bytes
     let (head, glob) = glob.split_at(star);
     let Some(text) = text.strip_prefix(head) else { return false };
     let pieces = pieces(glob.as_bytes());
-    // open[i]: the first i pieces can match what has been read of the text
+    // open[i]: the first i pieces can match the text that was read so far
     let mut open = vec![false; pieces.len() + 1];
     let mut next = open.clone();
     open[0] = true;
@@ -21,11 +21,11 @@ pub fn matches(glob: &str, text: &str) -> bool {
     open[pieces.len()]
 }
 
-/// The most pairs of places in two globs that are looked at to tell whether one holds the other.
+/// The most pairs of states that [`covers`] looks at.
 const MOST_STATES: usize = 20_000;
 
-/// Whether every text that `narrow` matches is matched by `wide` too. Where that would take long to
-/// tell, no.
+/// Whether `wide` matches every text that `narrow` matches. The answer is no if it would take more than [`MOST_STATES`]
+/// to tell.
 pub fn covers(wide: &str, narrow: &str) -> bool {
     if !narrow.contains('*') {
         return matches(wide, narrow);
@@ -34,7 +34,7 @@ pub fn covers(wide: &str, narrow: &str) -> bool {
         return false;
     }
     let (wide, narrow) = (pieces(wide.as_bytes()), pieces(narrow.as_bytes()));
-    // every byte that either of them names, a slash, and one that stands for all others
+    // every byte that one of the globs names, a slash, and one byte that stands for all others
     let mut letters: Vec<u8> = vec![b'/'];
     letters.extend(wide.iter().chain(&narrow).filter_map(|piece| match piece {
         Piece::Byte(byte) => Some(*byte),
@@ -71,7 +71,7 @@ pub fn covers(wide: &str, narrow: &str) -> bool {
     true
 }
 
-/// Which places of a glob are reached with one byte more.
+/// The positions in a glob that one byte more leads to.
 fn step(pieces: &[Piece], open: &[bool], byte: u8, next: &mut [bool]) {
     next.fill(false);
     for (at, piece) in pieces.iter().enumerate().filter(|(at, _)| open[*at]) {
@@ -109,7 +109,7 @@ fn pieces(glob: &[u8]) -> Vec<Piece> {
     pieces
 }
 
-/// A star may match nothing.
+/// Open the position behind each star too, since a star may match nothing.
 fn skip_stars(pieces: &[Piece], open: &mut [bool]) {
     for (at, piece) in pieces.iter().enumerate() {
         if matches!(piece, Piece::Star | Piece::DoubleStar) && open[at] {
@@ -123,7 +123,7 @@ mod tests {
     use super::{covers, matches};
     use proptest::prelude::*;
 
-    /// The plain definition, exponential in the number of stars.
+    /// The definition by recursion, exponential in the number of stars.
     fn naive(glob: &[u8], text: &[u8]) -> bool {
         match glob {
             [] => text.is_empty(),
@@ -156,7 +156,7 @@ mod tests {
 
         #[test]
         fn what_is_not_covered_matches_something_of_its_own(wide in "[ab/*]{0,4}", narrow in "[ab/*]{0,4}") {
-            // all short texts: what tells two short globs apart is short
+            // all short texts: a text that tells two short globs apart is short
             let letters = ['a', 'b', 'c', '/'];
             let mut texts = vec![String::new()];
             for at in 0.. {

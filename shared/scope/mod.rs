@@ -1,29 +1,29 @@
-//! The path scope of a frame (`subjects`): which rule decides about a path, and how.
+//! The path scope of a frame (`subjects`): the rule that decides about a path.
 //!
-//! It never widens: it is asked after the operations, and a path is known by more than one
-//! spelling, so that none of them is a way round a rule.
+//! The scope only narrows: it is asked after the operations. A path is known by several spellings, so that no spelling
+//! is a way round a rule.
 
 mod glob;
 
-pub use glob::{covers, matches};
+pub(crate) use glob::covers;
+pub use glob::matches;
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::frame::{Operation, ScopeRule};
 
-/// A path in every spelling that matters, as made by [`crate::host`] or by a test.
+/// A path in every spelling that a rule may be written for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spelled {
-    /// Where the path really leads: absolute with links resolved on the longest part that exists,
-    /// and that relative to the project folder.
+    /// The absolute path with links resolved on the longest part that exists, and the same path relative to the project
+    /// folder.
     pub resolved: Vec<String>,
-    /// Any other way to write it: as the call has it, made absolute and folded, and relative to
-    /// the project folder.
+    /// The path as the call writes it, made absolute and folded, and the same path relative to the project folder.
     pub other: Vec<String>,
 }
 
-/// `.` and `..` taken out by the letter, no file looked at.
-pub fn fold(path: &Path) -> PathBuf {
+/// The path with `.` and `..` taken out by their letters alone; no link is looked at.
+pub(crate) fn fold(path: &Path) -> PathBuf {
     let mut folded = PathBuf::new();
     for part in path.components() {
         match part {
@@ -35,25 +35,22 @@ pub fn fold(path: &Path) -> PathBuf {
     folded
 }
 
-/// What the scope says about one operation on one path.
+/// The scope's answer about one operation on one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ruling<'a> {
-    /// No rule matches. The scope says nothing.
+pub(crate) enum Ruling<'a> {
+    /// No rule matches.
     Silent,
-    /// The rule that decides holds the operation.
     Admitted,
-    /// The rule that decides does not hold it.
     Refused {
-        /// Which rule, counted from 1.
+        /// Counted from 1.
         rule: usize,
-        /// The glob of it that matched.
         glob: &'a str,
     },
 }
 
-/// Ask the rules in order. A rule that would admit has to match where the path really leads; one
-/// that would refuse matches on any spelling.
-pub fn judge<'a>(rules: &'a [ScopeRule], operation: &Operation, path: &Spelled) -> Ruling<'a> {
+/// The answer of the first rule that matches. A rule that would admit the operation has to match a resolved spelling; a
+/// rule that would refuse it matches any spelling.
+pub(crate) fn judge<'a>(rules: &'a [ScopeRule], operation: &Operation, path: &Spelled) -> Ruling<'a> {
     let hit = |glob: &str, spellings: &[String]| {
         glob.strip_prefix("file:").is_some_and(|glob| spellings.iter().any(|path| matches(glob, path)))
     };
@@ -70,20 +67,20 @@ pub fn judge<'a>(rules: &'a [ScopeRule], operation: &Operation, path: &Spelled) 
     Ruling::Silent
 }
 
-/// The rules that never decide, each with the one before it that does instead: every glob of theirs is
-/// covered by its globs. Counted from 1.
-pub fn covered(rules: &[ScopeRule]) -> Vec<(usize, usize)> {
+/// The rules that never decide, each with the earlier rule that decides in its place: that rule's globs cover every
+/// glob of this one. Counted from 1.
+pub(crate) fn covered(rules: &[ScopeRule]) -> Vec<(usize, usize)> {
     let is_covered = |glob: &String, by: &ScopeRule| by.subjects.iter().any(|wide| covers(wide, glob));
     let by = |(at, rule): (usize, &ScopeRule)| {
         let mut before = rules[..at].iter().enumerate().filter(|_| !rule.subjects.is_empty());
         let (first, _) = before.find(|(_, wide)| rule.subjects.iter().all(|glob| is_covered(glob, wide)))?;
         Some((at + 1, first + 1))
     };
-    // each is compared with all before it, and what one wrote by hand is short
+    // each rule is compared with all rules before it; a list that a person wrote is shorter
     rules.iter().enumerate().take(MOST_RULES).filter_map(by).collect()
 }
 
-/// The most rules of which it is looked whether they ever decide.
+/// The most rules that [`covered`] looks at.
 const MOST_RULES: usize = 200;
 
 #[cfg(test)]
@@ -127,7 +124,7 @@ mod tests {
         let mut both = rule("file:a/**", &[]);
         both.subjects.push("file:b/**".into());
         let rules = [rule("file:a/**", &[]), rule("file:b/**", &[]), both];
-        assert_eq!(covered(&rules), [], "by no one rule alone");
+        assert_eq!(covered(&rules), [], "no single rule covers both globs");
     }
 
     #[test]

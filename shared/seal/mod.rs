@@ -1,8 +1,9 @@
-//! The seal: the digest over a frame's canonical form, and the one way to a frame that may decide.
+//! The seal: the digest over a frame's canonical form. A frame may decide only if its seal was verified here.
 
 mod refusal;
 
-pub use refusal::{MAX_BYTES, Refusal};
+pub(crate) use refusal::MAX_BYTES;
+pub use refusal::Refusal;
 
 use std::fmt;
 
@@ -15,13 +16,13 @@ use crate::frame::{self, Document, FORMAT, Frame, Tag};
 pub struct Digest(String);
 
 impl Digest {
-    /// A digest as somebody wrote it; anything but 64 lower-case hexadecimal digits is none.
-    pub fn parse(text: &str) -> Option<Digest> {
+    /// Only 64 lower-case hexadecimal digits are a digest.
+    pub(crate) fn parse(text: &str) -> Option<Digest> {
         let hex = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         hex.then(|| Digest(text.into()))
     }
 
-    /// The digest of these bytes.
+    /// The SHA-256 of these bytes.
     pub fn of(bytes: &[u8]) -> Digest {
         let mut hex = String::with_capacity(64);
         for byte in Sha256::digest(bytes) {
@@ -37,8 +38,8 @@ impl Digest {
         &self.0
     }
 
-    /// The first twelve, which name a frame in a reason.
-    pub fn short(&self) -> &str {
+    /// The first twelve digits, which name a frame in a reason.
+    pub(crate) fn short(&self) -> &str {
         &self.0[..12]
     }
 }
@@ -49,7 +50,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// A frame whose seal describes it. Only this room makes one, and nothing else may decide.
+/// A frame whose digest was computed or verified. Only this module makes one, and only such a frame may decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedFrame {
     frame: Frame,
@@ -57,42 +58,42 @@ pub struct VerifiedFrame {
 }
 
 impl VerifiedFrame {
-    /// The frame.
+    /// The contents.
     pub fn frame(&self) -> &Frame {
         &self.frame
     }
 
-    /// Its digest.
+    /// The digest of the contents.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 
-    /// The document, as it is written to disk.
+    /// The JSON document, as it is written to disk.
     pub fn document(&self) -> String {
         frame::document(&self.frame, self.digest.as_str())
     }
 
-    /// The bytes that the digest is over.
+    /// The text that the digest is computed over.
     pub fn canonical(&self) -> String {
         frame::canonical(&self.frame)
     }
 
-    /// The instruction text.
+    /// The instruction text for the model.
     pub fn text(&self) -> frame::Text {
         frame::text(&self.frame, self.digest.as_str())
     }
 }
 
-/// Seal a frame.
+/// Compute the digest of a frame.
 pub fn seal(frame: Frame) -> VerifiedFrame {
     let digest = Digest::of(frame::canonical(&frame).as_bytes());
     VerifiedFrame { frame, digest }
 }
 
-/// Verify a sealed document, and hold it to a pin where there is one.
+/// Verify a sealed document. If a pin is given, the digest has to be the pin.
 ///
 /// # Errors
-/// The refusals, in their fixed order.
+/// The first refusal, in the order of [`Refusal`]'s variants.
 pub fn verify(bytes: &[u8], pin: Option<&Digest>) -> Result<VerifiedFrame, Refusal> {
     let document = read(bytes)?;
     match document.tag {
@@ -110,21 +111,21 @@ pub fn verify(bytes: &[u8], pin: Option<&Digest>) -> Result<VerifiedFrame, Refus
     }
 }
 
-/// Whether [`mint`] found the document sealed already.
+/// Whether [`mint`] made the seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Minted {
-    /// It was not; the seal is new.
+    /// The document had no valid seal.
     Now,
-    /// It was, and the seal described it.
+    /// The document was sealed already, and its digest described it.
     Before,
 }
 
-/// Seal a document that is not sealed yet, its tag left out or right. One that is sealed and
-/// intact comes out as the same value. With `reseal`, a digest that stands in it is not asked.
+/// Seal a document that is not sealed yet; its tag may be left out. A document that is sealed and intact is returned as
+/// it is. With `reseal`, a wrong digest in the document is replaced.
 ///
 /// # Errors
-/// As for [`verify`]; above all a digest that does not describe the document: whoever changed a
-/// sealed frame must be told.
+/// As for [`verify`]. A digest that does not describe the document is refused without `reseal`: a person who changed a
+/// sealed frame has to hear of it.
 pub fn mint(bytes: &[u8], reseal: bool) -> Result<(VerifiedFrame, Minted), Refusal> {
     let document = read(bytes)?;
     match document.tag {
@@ -150,7 +151,7 @@ fn read(bytes: &[u8]) -> Result<Document, Refusal> {
     frame::read(bytes).map_err(Refusal::NotJson)
 }
 
-/// By exact string, so upper-case digits are no digest.
+/// Digests are compared as strings, so one in upper-case digits is refused.
 fn intact(sealed: &VerifiedFrame, stated: String) -> Result<(), Refusal> {
     if stated.is_empty() {
         return Err(Refusal::NeverSealed);

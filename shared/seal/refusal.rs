@@ -1,4 +1,4 @@
-//! Why a document is not a frame that anybody may act on.
+//! The reasons why a document is no frame that a program may act on.
 
 use std::fmt;
 
@@ -9,39 +9,39 @@ use crate::json::Fault;
 /// The largest frame that is read, in bytes.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// A refusal, by name. The order of the variants is the order of the checks.
+/// The order of the variants is the order of the checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The file cannot be opened or read, or is not a regular file.
+    /// The file cannot be opened or read, or it is no regular file.
     Unreadable(String),
-    /// More than [`MAX_BYTES`].
+    /// The document has more than [`MAX_BYTES`].
     TooLarge,
-    /// Not one JSON object in UTF-8.
+    /// The document is not one JSON object in UTF-8.
     NotJson(Fault),
-    /// `format` is not the tag.
+    /// `format` is missing or is not [`FORMAT`].
     Untagged(Tag),
     /// A key or a value is not what the format says.
     Misshapen(Misshapen),
-    /// There is no digest, or an empty one.
+    /// `digest` is missing or empty.
     NeverSealed,
     /// The digest does not describe the contents.
     Edited {
-        /// What the document says.
+        /// The digest in the document.
         stated: String,
-        /// What its contents give.
+        /// The digest of its contents.
         computed: Digest,
     },
-    /// The document is in order, and it is not the one that was asked for.
+    /// The document is intact, and it is not the frame that was asked for.
     Pinned {
-        /// The digest it must have.
+        /// The digest that was asked for.
         pinned: Digest,
-        /// The one it has.
+        /// The digest of the document.
         found: Digest,
     },
 }
 
 impl Refusal {
-    /// The name, which scripts and tests go by. Names are only ever added.
+    /// The name that scripts and tests go by. Names are only ever added.
     pub fn name(&self) -> &'static str {
         match self {
             Refusal::Unreadable(_) => "unreadable",
@@ -56,7 +56,7 @@ impl Refusal {
     }
 }
 
-/// Why, without the name.
+/// The reason without the name.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,7 +91,7 @@ impl std::error::Error for Refusal {
     }
 }
 
-/// What a document says of itself may be as long as it likes.
+/// At most 128 characters of a document's own text, which may be of any length.
 fn short(text: &str) -> String {
     match text.char_indices().nth(128) {
         Some((end, _)) => format!("{}…", shown(&text[..end])),

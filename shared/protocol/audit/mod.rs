@@ -1,62 +1,51 @@
-//! A line of the audit: as a hook writes it, and as a run reads it back.
+//! A line of the audit, as a hook writes it. [`read`] reads it back.
 
 #[cfg(feature = "run")]
 mod read;
 
 #[cfg(feature = "run")]
-pub use read::{Decided, Judgement, same};
+pub(crate) use read::{Judgement, same};
 
 use super::one_line;
 use crate::json::{Layout, Writer};
 
-/// One decision. Names are those of `metaharness.event/1` `tool.decided` where it has one; what is
-/// not known is null. No tool input unless it is asked for: it may hold secrets.
+/// One decision. Fields are named as in `tool.decided` of `metaharness.event/1`, where it has the field. An unknown
+/// value is null. Inputs may hold secrets, so they are written only on request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditLine {
-    /// When, by RFC 3339 in UTC.
+    /// By RFC 3339 in UTC.
     pub at: String,
-    /// The vendor's word.
     pub vendor: &'static str,
-    /// The event's name.
     pub event: Option<String>,
-    /// The vendor's session.
     pub session_id: Option<String>,
-    /// The sub-agent, on its calls.
+    /// Only on a sub-agent's calls.
     pub agent_id: Option<String>,
-    /// The vendor's id of the call.
     pub call_id: Option<String>,
-    /// The tool.
     pub tool: Option<String>,
-    /// The operations that the call needs.
     pub operations: Vec<String>,
-    /// The tool's input, in JSON, where it is asked for.
+    /// JSON; only on request.
     pub input: Option<String>,
-    /// The decision as it went out.
     pub decision: AuditDecision,
-    /// Who decided: `frame`, `embedder`, `deadline` where one did not answer in time, or `adapter`
-    /// where it did not come to any of that.
+    /// `frame`, `embedder`, `deadline` where the embedder did not answer in time, or `adapter` where neither frame nor
+    /// embedder came to a decision.
     pub decided_by: &'static str,
-    /// Where the decision took hold.
     pub seam: &'static str,
-    /// The digest of the frame in force.
     pub frame_digest: Option<String>,
-    /// The hook's own time up to here, in microseconds.
+    /// Microseconds from the hook's start to this line.
     pub micros: u64,
 }
 
-/// A decision, as the line protocols write it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditDecision {
     /// `allow`, `abstain`, `deny` or `replace`.
     pub decision: &'static str,
-    /// Why, where it is a denial.
+    /// Only with `deny`.
     pub reason: Option<String>,
-    /// The input that took the place of the tool's own, in JSON, where inputs are asked for.
+    /// JSON; only with `replace` and on request.
     pub input: Option<String>,
 }
 
 impl AuditLine {
-    /// The line, with its line feed.
     pub fn line(&self) -> String {
         let mut out = Writer::new(Layout::Canonical);
         out.object();

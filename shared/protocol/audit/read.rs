@@ -1,55 +1,45 @@
-//! A line of the audit, read back.
+//! A line of the audit, as a run reads it back.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Why a call of a tool that is not offered is refused.
+/// The reason for the denial of a tool that is not offered.
 const WITHHELD: &str = "is not offered in this step: what the frame admits is";
 
-/// One decision of a hook.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Judgement {
-    /// When it was made, by RFC 3339.
+    /// By RFC 3339.
     pub at: Option<String>,
-    /// The event's name.
     pub event: Option<String>,
-    /// The vendor's session.
     pub session_id: Option<String>,
-    /// The sub-agent, on its calls.
+    /// Only on a sub-agent's calls.
     pub agent_id: Option<String>,
-    /// The vendor's id of the call.
     pub call_id: Option<String>,
-    /// The tool.
     pub tool: Option<String>,
-    /// The operations that the call needs, in words.
+    /// The operations in words.
     pub operations: Vec<String>,
-    /// The tool's input, where it is recorded.
+    /// Null where inputs are not recorded.
     pub input: Option<Box<RawValue>>,
-    /// The decision as it went out.
     pub decision: Decided,
-    /// Who decided.
     pub decided_by: String,
-    /// Where the decision took hold.
     pub seam: String,
-    /// The hook's own time, in microseconds.
     pub micros: u64,
 }
 
-/// A decision, as a hook recorded it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Decided {
     /// `allow`, `abstain`, `deny` or `replace`.
     pub decision: String,
-    /// Why, where it is a denial.
+    /// Only with `deny`.
     pub reason: Option<String>,
-    /// The input that took the place of the tool's own, where it is recorded.
+    /// Only with `replace`, where inputs are recorded.
     pub input: Option<Box<RawValue>>,
 }
 
 impl Judgement {
-    /// A denial that stands in no audit, since no hook came to it.
+    /// A denial that the audit does not have, since no hook was asked.
     pub fn denial(call_id: &str, reason: &str, by: &str, seam: &str) -> Judgement {
         Judgement {
             call_id: Some(call_id.into()),
@@ -60,37 +50,35 @@ impl Judgement {
         }
     }
 
-    /// That of a call of a tool which is not offered under the frame.
+    /// The denial of a tool that the frame keeps from being offered.
     pub fn withheld(call_id: &str) -> Judgement {
         Judgement::denial(call_id, WITHHELD, "frame", "registration")
     }
 
-    /// Read a line of an audit.
     pub fn read(line: &[u8]) -> Option<Judgement> {
         serde_json::from_slice(line).ok()
     }
 
-    /// Whether it settled whether a call runs. `gate` is the vendor's event before a call; no other comes before every one.
+    /// Whether this decision settled if the call runs. `gate` is the vendor's one event that comes before every call.
     pub fn gates(&self, gate: &str) -> bool {
         self.event.as_deref().is_none_or(|event| event == gate)
     }
 
-    /// Whether it lets a call run in the run's own name, not the vendor's.
+    /// Whether this decision lets the call run. After an abstain, the vendor decides.
     pub fn grants(&self) -> bool {
         matches!(self.decision.decision.as_str(), "allow" | "replace")
     }
 
-    /// Whether it is a denial.
     pub fn denies(&self) -> bool {
         self.decision.decision == "deny"
     }
 
-    /// Why, where it is a denial.
     pub fn reason(&self) -> Option<&str> {
         self.decision.reason.as_deref()
     }
 
-    /// Whether it belongs to this session: an audit file may be shared, and its lines are anybody's.
+    /// Whether this line belongs to the session. An audit file may be shared between sessions, and any program may
+    /// write to it.
     pub fn of(&self, session: Option<&str>) -> bool {
         match (session, &self.session_id) {
             (Some(session), Some(own)) => session == own,
@@ -99,7 +87,7 @@ impl Judgement {
     }
 }
 
-/// Whether two inputs are the same value, however each is written.
+/// Whether two inputs are the same JSON value; their spelling does not matter.
 pub fn same(one: &RawValue, other: &RawValue) -> bool {
     let value = |input: &RawValue| serde_json::from_str::<serde_json::Value>(input.get()).ok();
     value(one) == value(other)
@@ -116,7 +104,7 @@ mod tests {
         };
         assert!(gates(Some("PreToolUse"), "PreToolUse") && gates(Some("BeforeCall"), "BeforeCall"));
         assert!(!gates(Some("PermissionRequest"), "PreToolUse") && !gates(Some("PreToolUse"), "BeforeCall"));
-        // a denial that stands in no audit has no event
+        // a denial that the audit does not have names no event
         assert!(gates(None, "PreToolUse"));
     }
 }
