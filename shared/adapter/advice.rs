@@ -1,4 +1,4 @@
-//! What a frame's author should hear: true of the document, and surely not what was meant.
+//! Warnings for a frame's author: the frame is valid, and it surely does not say what the author meant.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::frame::{Lint, Operation, lints, shown};
 use crate::scope;
 use crate::seal::VerifiedFrame;
 
-/// Everything worth a warning, in words.
+/// All warnings for the author of a frame.
 pub fn advice(frame: &VerifiedFrame) -> Vec<String> {
     let mut all: Vec<String> = surely_meant_otherwise(frame).iter().map(ToString::to_string).collect();
     scope(frame, &mut all);
@@ -21,7 +21,7 @@ pub fn advice(frame: &VerifiedFrame) -> Vec<String> {
     all
 }
 
-/// What `mh-frame-seal` does not mint.
+/// The faults for which `mh-frame-seal` refuses to seal.
 pub fn surely_meant_otherwise(frame: &VerifiedFrame) -> Vec<Lint> {
     let mut all = lints(frame.frame());
     all.extend(ambiguous(frame));
@@ -59,8 +59,8 @@ fn scope(frame: &VerifiedFrame, all: &mut Vec<String>) {
     }
 }
 
-/// Pairs of an mcp server and a tool that a vendor renders as another pair, by the vendor that keeps the fewest
-/// characters of a name first.
+/// MCP tools that a vendor cannot tell from another server's tool by their rendered name. The vendor that keeps the
+/// fewest characters of a name comes first.
 fn ambiguous(frame: &VerifiedFrame) -> Vec<Lint> {
     let pairs = frame.frame().operations.iter().filter_map(|operation| match operation {
         Operation::McpCall { server, tool } => Some((server, tool)),
@@ -86,7 +86,7 @@ fn ambiguous(frame: &VerifiedFrame) -> Vec<Lint> {
     found.into_values().collect()
 }
 
-/// The names of those of these operations that are admitted, where the shell is not.
+/// The names of the admitted operations among these, if the shell is not admitted.
 pub fn without_shell(frame: &VerifiedFrame, operations: &[Operation]) -> Option<String> {
     let admitted = operations.iter().filter(|operation| admits(frame, operation)).map(Operation::name);
     let names: Vec<&str> = admitted.collect();

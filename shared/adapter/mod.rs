@@ -1,5 +1,5 @@
-//! What differs from vendor to vendor: three traits, and all of a vendor in one folder. What a vendor more takes stands in
-//! ARCHITECTURE.md.
+//! The differences between the vendors: three traits, and one folder for each vendor. ARCHITECTURE.md says what another
+//! vendor takes.
 
 mod advice;
 pub mod claude;
@@ -13,11 +13,14 @@ pub mod run;
 pub mod setup;
 mod table;
 
-pub use advice::{advice, surely_meant_otherwise, without_shell};
-pub use neighbour::{Neighbour, is_copy, stranger};
-pub use payload::{Input, LONGEST, MOST_BYTES, MOST_PATHS, Payload, Shape};
-pub use places::{Place, Protected, like, places};
-pub use table::{Class, Table, Tool};
+pub use advice::advice;
+pub(crate) use advice::{surely_meant_otherwise, without_shell};
+pub(crate) use neighbour::{Neighbour, is_copy, stranger};
+pub(crate) use payload::{Input, LONGEST, MOST_BYTES, MOST_PATHS, Payload, Shape};
+pub(crate) use places::{Place, Protected, like, places};
+#[cfg(feature = "run")]
+pub(crate) use table::Class;
+pub(crate) use table::{Table, Tool};
 
 use std::ffi::OsString;
 use std::fmt;
@@ -35,66 +38,65 @@ pub use crate::os::Wire;
 use crate::protocol::one_line;
 use crate::seal::VerifiedFrame;
 
-/// How the id of a call begins that only `mh-setup doctor` makes: an audit tells it from an agent's
-/// by that. What is fired names no decider, so none is ever asked about one.
-pub const DOCTOR_CALL: &str = "mh-doctor-";
+/// The first characters of the call ids that `mh-setup doctor` makes up. An audit tells doctor's calls from an agent's
+/// by them. Doctor's calls name no decider, so none is asked about them.
+#[cfg(feature = "setup")]
+pub(crate) const DOCTOR_CALL: &str = "mh-doctor-";
 
-/// Looks a variable of the environment up.
+/// The lookup of an environment variable.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// What is fixed of a vendor, by the release that was measured.
+/// The constants of a vendor, measured on one release.
 #[derive(Debug)]
 pub struct Facts {
-    /// The vendor's program, by the name its users know: `Claude Code`.
+    /// The product's name: `Claude Code`.
     pub product: &'static str,
-    /// The word for it in commands and lines, and the name of its program: `claude`.
+    /// The word for the vendor in commands and lines, and the name of its program: `claude`.
     pub word: &'static str,
     /// The hook program: `mh-hook-claude`.
     pub program: &'static str,
-    /// How somebody takes the hook out again, to follow `to undo, `.
+    /// The way to take the hook out again, as the end of the sentence `to undo, …`.
     pub undo: &'static str,
-    /// The most of the instruction text that reaches the model whole, in what
-    /// [`Hook::measure`] counts.
+    /// The longest instruction text that reaches the model whole, as [`Hook::measure`] counts.
     pub text_limit: usize,
-    /// The oldest release that a governed turn takes: its hooks are known to fail closed.
+    /// The oldest release that a governed turn starts. Older ones are not known to block a call when its hook fails.
     pub oldest: &'static str,
-    /// What becomes of a call that is admitted under policy `frame`, in words.
+    /// The effect of an admitted call's answer under policy `frame`, in words.
     pub allow: &'static str,
-    /// The tools of which it was measured that they run with a replaced input. MCP tools do too.
+    /// The tools that were measured to run with a replaced input. MCP tools run with one too.
     pub replaced: &'static [&'static str],
-    /// Calls that no hook ever sees: the vendor's own word for them, and why.
+    /// Calls that no hook sees: the vendor's word for them, and the reason.
     pub unseen: &'static [(&'static str, &'static str)],
-    /// The names of files that the vendor puts into the conversation by itself, with every file that they
-    /// import, in the form of [`Place::Names`]. Where the path rules refuse a file, or none may be read, an
-    /// import is a way to it.
+    /// Names of files that the vendor loads into the conversation by itself, together with every file that they import;
+    /// written as in [`Place::Names`]. An import would read a file that the path rules refuse.
     pub loaded: &'static [&'static [&'static str]],
-    /// The event at which a call waits before it runs: `PreToolUse`.
+    /// The event that a call waits at before it runs: `PreToolUse`.
     pub gate: &'static str,
-    /// The form of its payloads.
+    /// The names of the payload's members.
     pub payload: Shape,
-    /// How it names the tools of MCP servers.
+    /// The vendor's way to name the tools of MCP servers.
     pub mcp: mcp::Rendering,
-    /// The variable that names the project folder, where there is one.
+    /// The environment variable that names the project folder, if the vendor sets one.
     pub project: Option<&'static str>,
-    /// The tools of the release that was measured.
+    /// The tool table.
     pub table: &'static Table,
 }
 
-/// One vendor, as the hook program needs it.
+/// A vendor's part in the hook program.
 pub trait Hook: Sync + fmt::Debug {
-    /// What is fixed of it.
+    /// The vendor's constants.
     fn facts(&self) -> &'static Facts;
 
-    /// The length of a text as the vendor counts it.
+    /// The length of a text in the vendor's unit, which the limit on instruction texts is in.
     fn measure(&self, text: &str) -> usize;
 
-    /// What an event of this name is to the guard.
+    /// The guard's class for an event of this name.
     fn event(&self, name: &str) -> Event;
 
-    /// What a call of an MCP tool asks for.
+    /// The operations that a call of an MCP tool asks for.
     fn mcp(&self, payload: &Payload<'_>, tool: &str) -> RawAsks;
 
-    /// What a call asks for. Paths are as the payload has them.
+    /// The operations that a call asks for. Paths are as the payload writes them.
     fn asks(&self, payload: &Payload<'_>, tool: &str) -> RawAsks {
         let facts = self.facts();
         match tool.starts_with(facts.mcp.prefix) {
@@ -103,17 +105,17 @@ pub trait Hook: Sync + fmt::Debug {
         }
     }
 
-    /// Whether an admitted call of this tool is granted where the vendor would ask somebody.
+    /// Whether an admitted call of this tool is granted at the event where the vendor would ask a person.
     fn grants_approval(&self, tool: &str) -> bool;
 
-    /// Why the vendor would not run a call with this input in place of its own, if it would not;
-    /// it runs the call as it was then, or neither. To follow the tool's name.
+    /// The reason why the vendor would not run a call with this new input, as the end of a sentence that begins with
+    /// the tool's name. Such a vendor runs the call with its original input, or not at all.
     fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String>;
 
-    /// Read the input that a call of this tool is to have in place of its own.
+    /// Read an input that is to replace the call's own.
     ///
     /// # Errors
-    /// Why the vendor would not run it, to follow the tool's name.
+    /// The reason why the vendor would not run it, as the end of a sentence that begins with the tool's name.
     fn replacement<'a>(&self, event: &str, input: &'a str, tool: &str) -> Result<Input<'a>, String> {
         let new = Input::read(input, self.facts().payload.asked)
             .map_err(|fault| format!("is given an input that is no JSON ({fault})"))?;
@@ -123,18 +125,18 @@ pub trait Hook: Sync + fmt::Debug {
         self.refuses_replace(event, &new, tool).map_or(Ok(new), Err)
     }
 
-    /// The answer on the vendor's wire.
+    /// The bytes and exit code that tell the vendor this verdict.
     fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire;
 }
 
-/// One vendor, for somebody who asks what would be before a frame is in force. Apart from [`Hook`], since no hook needs it.
+/// A vendor's part in the programs that look at frames before they are in force. It stands apart from [`Hook`], since
+/// no hook needs it.
 pub trait Preview: Hook {
-    /// The input of a call of this tool as the vendor would give it to a hook, for somebody who asks what would be
-    /// said. `about` is what the call is about in one word: a file, a command, an address; `folder` is the project's.
-    /// `None`: it is about a file, and none is named.
+    /// A tool input as the vendor would give it to a hook, made up for `--explain`. `about` is the call's file, command
+    /// or address in one word; `folder` is the project's. `None` if the tool needs a file and `about` names none.
     fn sample(&self, tool: &str, about: &str, folder: &Path) -> Option<Sample>;
 
-    /// What an author of this frame should hear of this vendor in particular.
+    /// Warnings for the author of this frame that concern this vendor alone.
     fn advice(&self, _frame: &VerifiedFrame) -> Vec<String> {
         Vec::new()
     }
@@ -151,54 +153,53 @@ pub trait Adapter: Preview + Setup {}
 /// The lists of all vendors, from one line each.
 macro_rules! adapters {
     ($($folder:ident::$name:ident),+ $(,)?) => {
-        /// All of them, for whoever reads a frame.
-        pub static PREVIEWS: &[&dyn Preview] = &[$(&$folder::$name),+];
+        /// Every vendor, for the programs that read frames.
+        pub(crate) static PREVIEWS: &[&dyn Preview] = &[$(&$folder::$name),+];
 
         $(
             #[cfg(feature = "setup")]
             impl Adapter for $folder::$name {}
         )+
 
-        /// All of them, whole.
+        /// Every vendor with all that is built of it.
         #[cfg(feature = "setup")]
         pub static ALL: &[&dyn Adapter] = &[$(&$folder::$name),+];
 
-        /// What the hook of each knows of all: no list of the above, since a hook is built without what it does not need.
-        pub static NEIGHBOURS: &[Neighbour] = &[$($folder::NEIGHBOUR),+];
+        /// The facts that every hook knows of every vendor. This list is separate from the others, so that a hook is
+        /// linked without what it does not need.
+        pub(crate) static NEIGHBOURS: &[Neighbour] = &[$($folder::NEIGHBOUR),+];
     };
 }
 
-// a vendor more is a folder, its line above, a program, and a name here
+// another vendor is a folder, its `mod` line above, a program in `bins`, and a name here
 adapters!(claude::Claude, codex::Codex);
 
-/// The vendor of this word.
 #[cfg(feature = "setup")]
-pub fn named(word: &str) -> Option<&'static dyn Adapter> {
+pub(crate) fn named(word: &str) -> Option<&'static dyn Adapter> {
     ALL.iter().copied().find(|vendor| vendor.facts().word == word)
 }
 
-/// The same, for whoever reads a frame.
-pub fn preview_named(word: &str) -> Option<&'static dyn Preview> {
+pub(crate) fn preview_named(word: &str) -> Option<&'static dyn Preview> {
     PREVIEWS.iter().copied().find(|vendor| vendor.facts().word == word)
 }
 
-/// The words of those for which this holds, for a sentence: `claude or codex`.
+/// The words of the vendors for which this holds, for a sentence: `claude or codex`.
 #[cfg(feature = "setup")]
-pub fn words(holds: impl Fn(&dyn Adapter) -> bool) -> String {
+pub(crate) fn words(holds: impl Fn(&dyn Adapter) -> bool) -> String {
     let words: Vec<&str> = ALL.iter().filter(|vendor| holds(**vendor)).map(|vendor| vendor.facts().word).collect();
     words.join(" or ")
 }
 
-/// The words of all of them, with this between two.
-pub fn preview_words(between: &str) -> String {
+/// The words of all vendors, separated by `between`.
+pub(crate) fn preview_words(between: &str) -> String {
     let words: Vec<&str> = PREVIEWS.iter().map(|vendor| vendor.facts().word).collect();
     words.join(between)
 }
 
-/// Members of an input that is made up for a question: their names, and strings.
+/// The members of a tool input that is made up: names and strings.
 pub type Sample = Vec<(&'static str, String)>;
 
-/// An answer: one object on one line.
+/// One JSON object on one line.
 fn answer(members: impl FnOnce(&mut Writer)) -> String {
     let mut out = Writer::new(Layout::Canonical);
     out.object();
@@ -207,12 +208,12 @@ fn answer(members: impl FnOnce(&mut Writer)) -> String {
     one_line(out.finish())
 }
 
-/// Whether a reader may cut this off at an end of a path: what `trim` of JavaScript does, which takes U+FEFF too.
-pub fn is_blank(c: char) -> bool {
+/// Whether a vendor may trim this character off a path's end. JavaScript's `trim` takes U+FEFF too.
+pub(crate) fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\u{feff}'
 }
 
-/// The form that both vendors have for what is said about an event.
+/// The object that both vendors read an answer to an event from.
 fn specific(event: &str, said: impl FnOnce(&mut Writer)) -> String {
     answer(|out| {
         out.key("hookSpecificOutput");
@@ -223,7 +224,7 @@ fn specific(event: &str, said: impl FnOnce(&mut Writer)) -> String {
     })
 }
 
-/// The form that both have for a prompt that must not be sent.
+/// The object that stops a prompt, on both vendors.
 fn block(reason: &str) -> String {
     answer(|out| {
         out.member("decision", "block");
@@ -231,95 +232,95 @@ fn block(reason: &str) -> String {
     })
 }
 
-/// What a call asks for, its paths as the payload has them.
+/// The operations that a call asks for, with paths as the payload writes them.
 pub type RawAsks = Asks<RawPath>;
 
-/// One thing that has to be admitted, its path as the payload has it.
+/// One operation that has to be admitted, with its path as the payload writes it.
 pub type RawNeed = Need<RawPath>;
 
 impl RawAsks {
-    /// One operation on no path.
-    pub fn operation(operation: Operation) -> RawAsks {
+    pub(crate) fn operation(operation: Operation) -> RawAsks {
         RawAsks::Needs(vec![RawNeed::of(operation)])
     }
 }
 
 impl RawNeed {
-    /// An operation on a file.
-    pub fn on(operation: Operation, file: impl Into<String>) -> RawNeed {
+    pub(crate) fn on(operation: Operation, file: impl Into<String>) -> RawNeed {
         RawNeed { path: Some(RawPath { written: file.into(), kind: PathKind::File }), ..RawNeed::of(operation) }
     }
 
-    /// An operation that takes a file away from where it is.
-    pub fn taking(operation: Operation, file: impl Into<String>) -> RawNeed {
+    /// An operation that takes a file away from its place.
+    pub(crate) fn taking(operation: Operation, file: impl Into<String>) -> RawNeed {
         RawNeed { path: Some(RawPath { written: file.into(), kind: PathKind::Entry }), ..RawNeed::of(operation) }
     }
 
-    /// Why nothing admits a call with a path of more than [`LONGEST`] bytes, to follow the tool's name.
-    pub fn too_long() -> String {
+    /// The reason against a path of more than [`LONGEST`] bytes, as the end of a sentence that begins with the tool's
+    /// name.
+    pub(crate) fn too_long() -> String {
         format!("has a path of more than {LONGEST} bytes, so it cannot be told where it leads")
     }
 
-    /// Why nothing admits a call with more paths than are judged, to follow the tool's name.
-    pub fn too_many() -> String {
+    /// The reason against a call with too many paths, as the end of a sentence that begins with the tool's name.
+    pub(crate) fn too_many() -> String {
         "is about too many files to be judged at once: do it in several calls".into()
     }
 }
 
-/// A path as a payload has it.
+/// A path as the payload writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawPath {
     /// Absolute, or relative to the payload's working folder.
     pub written: String,
-    /// What of it the call is about.
+    /// The part of the path that the call acts on.
     pub kind: PathKind,
 }
 
-/// What a call does at a path.
+/// The part of a path that a call acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
-    /// It is about the file, wherever a link leads.
+    /// The file, wherever a link leads.
     File,
-    /// It is about the name in its folder: what is deleted or moved away is a link itself.
+    /// The name in its folder: a call that deletes or moves a link acts on the link itself.
     Entry,
-    /// It is about what lies below.
+    /// Everything below the folder.
     Folder,
-    /// It is about files that cannot be told, wherever they are: no path rule can judge it.
+    /// Files that the payload does not tell, so no path rule can judge them.
     Any,
 }
 
-/// A hook's command line, as an entry has it.
+/// A hook's command line in a vendor's entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
-    /// The hook program, by absolute path.
+    /// The hook program's absolute path.
     pub program: String,
-    /// Its arguments.
+    /// The hook's arguments.
     pub arguments: Vec<String>,
-    /// The seconds that the hook itself may take by them. An entry's own limit lies above it.
+    /// The seconds that the hook may take by its own `--deadline`. The entry's limit is longer.
     pub patience: u32,
 }
 
 impl Registration {
-    /// What a hook takes that is told no `--deadline`.
+    /// The seconds that a hook without `--deadline` may take.
     pub const PATIENCE: u32 = 20;
 
-    /// The limit that the vendor is given, in seconds: when it runs out, the call may run.
+    /// The entry's limit in seconds. When it runs out, the vendor may run the call.
     pub fn timeout(&self) -> u32 {
         self.patience + 10
     }
 
-    /// The line for a shell, each word in single quotes.
+    /// The command line for a shell, each word in single quotes.
     pub fn shell_words(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
         words.map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The longest rendered name that is read: far beyond what either vendor lets a tool be called.
+/// The longest name of an MCP tool that is read; the vendors' own limits are far below. Every reading of the name holds
+/// it once more, so memory grows with the square of its length.
 const LONGEST_NAME: usize = 1_000;
 
-/// What an MCP tool asks for when nothing is known of it but its rendered name. Every way to read
-/// it holds the name once more, so memory grows with its square.
+/// The operations that an MCP tool asks for, if only its rendered name is known: each way to split the name into server
+/// and tool is one reading.
 fn any_reading(tool: &str, rendering: &'static mcp::Rendering) -> RawAsks {
     if tool.len() > LONGEST_NAME {
         return RawAsks::Inadmissible(format!("has a name of more than {LONGEST_NAME} bytes, which no mcp tool has"));
@@ -330,7 +331,7 @@ fn any_reading(tool: &str, rendering: &'static mcp::Rendering) -> RawAsks {
     RawAsks::Needs(vec![RawNeed { wanted: Wanted::Mcp { rendered: tool.into(), readings }, path: None }])
 }
 
-/// What a tool for MCP resources asks for: a method of MCP, as if it were a tool of the server.
+/// The operation of a tool for MCP resources: a method of MCP, as if it were a tool of the server.
 fn resources(payload: &Payload<'_>, method: &str) -> RawAsks {
     match payload.input.text("server") {
         Some(server) if !server.is_empty() => {
@@ -342,7 +343,7 @@ fn resources(payload: &Payload<'_>, method: &str) -> RawAsks {
     }
 }
 
-/// What a tool asks for that does `operation` to the file in this member of its input.
+/// The need for `operation` on the file that this member of the input names.
 fn on_file(payload: &Payload<'_>, member: &str, operation: Operation) -> RawAsks {
     match payload.input.text(member) {
         Some(file) if !file.is_empty() => RawAsks::Needs(vec![RawNeed::on(operation, file)]),

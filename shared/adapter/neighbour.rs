@@ -1,5 +1,5 @@
-//! What the hook of every vendor has to know of each: whose payload it may be given by mistake, and what one vendor's
-//! tools can take from another's guard.
+//! The facts that every vendor's hook needs about every vendor: to tell a payload of another vendor, and to keep one
+//! vendor's tools from removing another vendor's guard.
 
 use std::path::Path;
 
@@ -7,35 +7,34 @@ use super::payload::Payload;
 use super::places::Protected;
 use super::{Environment, Facts, NEIGHBOURS};
 
-/// A vendor, as the hooks of all vendors know it.
 pub struct Neighbour {
-    /// The word for it, and the name of its program: `claude`. No more of its facts: each hook would carry the tables of all.
+    /// As [`Facts::word`]. [`Facts`] itself would link every vendor's table into each hook.
     pub word: &'static str,
-    /// The program, by the name its users know: `Claude Code`.
+    /// As [`Facts::product`].
     pub product: &'static str,
-    /// Members that, all together, only its payloads have: one of them alone is a field that a release has added. None,
-    /// and its payloads are known by nothing.
+    /// Members that only this vendor's payloads have all together. A payload with some of them is the reader's own: a
+    /// release has added a field. An empty list marks no payload.
     pub marks: &'static [&'static str],
-    /// The places that it is governed by and started from.
+    /// The places that govern and start the vendor's program.
     pub places: fn(Environment<'_>, Option<&Path>) -> Vec<Protected>,
-    /// Two folders one in the other, below which it makes copies of a working tree.
+    /// Two nested folders that the vendor makes copies of a working tree in.
     pub copies: Option<[&'static str; 2]>,
 }
 
-/// Agents of which nothing else is known: a member or an event that only their payloads have.
+/// Other agents: a member or an event that only their payloads have.
 const STRANGERS: [(&str, &[&str], &[&str]); 3] = [
     ("Cursor", &["generation_id"], &[]),
     ("Copilot", &["toolName"], &[]),
     ("Gemini CLI", &[], &["BeforeTool", "AfterTool", "BeforeToolSelection", "BeforeModel", "BeforeAgent"]),
 ];
 
-/// Every member that tells whose a payload is.
+/// Every member that tells one vendor's payload from another's.
 pub fn marks() -> impl Iterator<Item = &'static str> {
     let strangers = STRANGERS.iter().flat_map(|(_, marks, _)| marks.iter());
     NEIGHBOURS.iter().flat_map(|vendor| vendor.marks).chain(strangers).copied()
 }
 
-/// Whose payload this is, if it is not this vendor's.
+/// The product that this payload belongs to, if it is another vendor's.
 pub fn stranger(own: &Facts, payload: &Payload<'_>) -> Option<&'static str> {
     let known = STRANGERS.iter().find(|(_, marks, events)| {
         marks.iter().any(|mark| payload.is_marked(mark)) || events.contains(&payload.event.as_str())
@@ -50,7 +49,8 @@ pub fn stranger(own: &Facts, payload: &Payload<'_>) -> Option<&'static str> {
     known.map(|(product, ..)| *product).or_else(other)
 }
 
-/// Whether these folders, from the project down, lead into a copy of a working tree that a vendor made.
+/// Whether a path, given by its folders from the project downwards, lies in a copy of a working tree that a vendor
+/// made.
 pub fn is_copy(parts: &[impl AsRef<std::ffi::OsStr>]) -> bool {
     let mut copies = NEIGHBOURS.iter().filter_map(|vendor| vendor.copies);
     copies.any(|copies| parts.windows(2).any(|pair| pair.iter().zip(copies).all(|(part, name)| part.as_ref() == name)))
@@ -61,7 +61,8 @@ mod tests {
     use super::*;
     use crate::adapter::PREVIEWS;
 
-    /// One member is a field that a release has added; all of a vendor's, beside none of another's, are its payload.
+    /// A payload with one mark of another vendor is still this vendor's, since a release may add a field. A payload
+    /// with all marks of another vendor, and none of a third, is the other vendor's.
     #[test]
     fn a_payload_is_anothers_by_all_of_its_marks_and_by_no_fewer() {
         let asked = |own: &Facts, marks: &[&'static str]| {

@@ -1,7 +1,7 @@
-//! A hook's payload, read as strictly as a frame, in its vendor's form.
+//! Reads a hook's payload as strictly as a frame, by its vendor's member names.
 //!
-//! Unknown fields are the vendor's to add and are passed over, though not unread: a key that
-//! stands twice at any depth refuses the payload, since our reading and the vendor's could differ.
+//! Unknown members are passed over, since the vendor may add some. They are still parsed: a key that stands twice at
+//! any depth refuses the payload, since the vendor may read the other value.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -9,60 +9,45 @@ use std::time::Instant;
 use super::neighbour::marks;
 use crate::json::{Fault, Kind, Reader};
 
-/// What a payload says, as far as it matters.
+/// The members of a payload that matter.
 #[derive(Debug, Default, Clone)]
 pub struct Payload<'a> {
-    /// The event.
     pub event: String,
-    /// The tool.
     pub tool: Option<String>,
-    /// The tool's input.
     pub input: Input<'a>,
-    /// The vendor's id of the call.
     pub call_id: Option<String>,
-    /// The session.
     pub session: Option<String>,
-    /// The sub-agent, on its calls.
     pub agent: Option<String>,
-    /// The working folder.
     pub cwd: Option<String>,
-    /// An MCP server's own name, where the vendor gives it.
+    /// An MCP server's own name, if the vendor gives it.
     pub mcp_server: Option<String>,
-    /// Members by which a payload is known for somebody's, of those that are there.
+    /// The members of [`marks`] that are there.
     pub marks: Vec<&'static str>,
 }
 
-/// The form of a vendor's payloads: by what names it gives what.
+/// The names of the members of a vendor's payloads.
 #[derive(Debug)]
 pub struct Shape {
-    /// The event.
     pub event: &'static str,
-    /// The tool.
     pub tool: &'static str,
-    /// Its input, an object.
     pub input: &'static str,
-    /// The call's id.
     pub call_id: &'static str,
-    /// The session.
     pub session: &'static str,
-    /// The sub-agent.
     pub agent: &'static str,
-    /// The working folder.
     pub cwd: &'static str,
-    /// The object that has an MCP server's own name, and the member of it that is the name.
+    /// The object with an MCP server's own name, and the member in it that is the name.
     pub mcp_server: Option<(&'static str, &'static str)>,
-    /// The members of an input that some tool's judgement depends on. No other is kept, so no other can be asked for.
+    /// The members of tool inputs that some tool is judged by. Only these are kept.
     pub asked: &'static [&'static str],
 }
 
 impl Payload<'_> {
-    /// Whether it has this member, one of the marks.
     pub fn is_marked(&self, mark: &str) -> bool {
         self.marks.contains(&mark)
     }
 }
 
-/// The input of a tool, of which only some members are ever asked for.
+/// A tool's input, of which only the members in `asked` are kept.
 #[derive(Debug, Default, Clone)]
 pub struct Input<'a> {
     raw: &'a str,
@@ -73,10 +58,10 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Read an input that stands alone, as an embedder gives one.
+    /// Read an input outside a payload, as an embedder gives one.
     ///
     /// # Errors
-    /// It is not one JSON value.
+    /// The text is not one JSON value.
     pub fn read(raw: &'a str, asked: &'static [&'static str]) -> Result<Input<'a>, Fault> {
         let mut input = Input { asked, ..Input::default() };
         let mut reader = Reader::new(raw.as_bytes())?;
@@ -85,40 +70,35 @@ impl<'a> Input<'a> {
         Ok(input)
     }
 
-    /// All of it, as it stands in the payload; empty where the payload has none.
+    /// The JSON text as it stands in the payload; empty if the payload has no input.
     pub fn raw(&self) -> &str {
         self.raw
     }
 
-    /// Whether it is an object.
     pub fn is_object(&self) -> bool {
         self.object
     }
 
-    /// How many members it has.
+    /// The number of members.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The member, in JSON.
     fn member(&self, name: &str) -> Option<&'a str> {
         debug_assert!(self.asked.contains(&name) || self.asked.is_empty(), "`{name}` is not kept: see Shape::asked");
         self.members.iter().find(|(member, _)| *member == name).map(|(_, raw)| *raw)
     }
 
-    /// Whether the input has this member.
     pub fn has(&self, name: &str) -> bool {
         self.member(name).is_some()
     }
 
-    /// Whether the member is `null`.
     pub fn is_null(&self, name: &str) -> bool {
         self.member(name) == Some("null")
     }
 
-    /// The lines of the member, if it is a string, one after another: what one adds or removes in a
-    /// patch is most of a payload, and not worth a copy. Of a line that begins with a character of
-    /// `short`, there is no more than that.
+    /// The lines of a string member, one after another without a copy of the whole: the lines that a patch adds or
+    /// removes can be most of a payload. A line that begins with a character of `short` is cut to that character.
     pub fn lines(&self, name: &str, short: &'static [char]) -> Option<impl Iterator<Item = String>> {
         let raw = self.member(name)?;
         let mut characters = Reader::new(raw.as_bytes()).and_then(|mut reader| reader.characters()).ok()?;
@@ -138,7 +118,6 @@ impl<'a> Input<'a> {
         }))
     }
 
-    /// The elements of the member, if it is a list.
     pub fn list(&self, name: &str) -> Option<Vec<Input<'a>>> {
         let raw = self.member(name)?;
         let mut reader = Reader::new(raw.as_bytes()).ok()?;
@@ -152,35 +131,34 @@ impl<'a> Input<'a> {
         Some(all)
     }
 
-    /// The member, if it is a string.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         let raw = self.member(name)?;
         Reader::new(raw.as_bytes()).and_then(|mut reader| reader.string()).ok()
     }
 }
 
-/// The longest name, id or path that is looked at, in bytes. No system takes a longer path, and no
-/// vendor makes a longer name; of a tool's name every reading is tried.
+/// The longest name, id or path that is read, in bytes. No system takes a longer path and no vendor makes a longer
+/// name. Every reading of an MCP tool's name is tried, so its length costs time.
 pub const LONGEST: usize = 4_096;
 
-/// The most paths that one call may be about. Beyond, judging could outlast every deadline, and a
-/// vendor lets a call run whose hook is late.
+/// The most paths that one call may have. Judging more could take longer than the deadline, and a vendor runs the call
+/// of a hook that is late.
 pub const MOST_PATHS: usize = 2_000;
 
-/// The most bytes that the paths of one call may have together, made absolute: where a path leads
-/// takes time by its length.
+/// The most bytes that the absolute paths of one call may have together, since resolving a path takes time by its
+/// length.
 pub const MOST_BYTES: usize = 512 * 1024;
 
 impl<'a> Payload<'a> {
     /// Read a payload.
     ///
     /// # Errors
-    /// Why it cannot be judged, to follow `the payload `.
+    /// The reason why it cannot be judged, as the end of a sentence that begins with `the payload `.
     pub fn read(bytes: &'a [u8], shape: &'static Shape) -> Result<Payload<'a>, String> {
         Payload::read_until(bytes, shape, None)
     }
 
-    /// Read a payload, if that is done by the deadline.
+    /// Read a payload, at most until the deadline.
     ///
     /// # Errors
     /// As [`Payload::read`].
@@ -230,7 +208,7 @@ impl<'a> Payload<'a> {
         while let Some(key) = reader.next_key()? {
             match &*key.name {
                 name if name == shape.event => self.event = string(&mut reader)?.unwrap_or_default(),
-                // a name that is no string is a name that no table has
+                // a name that is no string becomes the empty name, which no table has
                 name if name == shape.tool => self.tool = Some(string(&mut reader)?.unwrap_or_default()),
                 name if name == shape.input => self.input.fill(&mut reader)?,
                 name if name == shape.call_id => self.call_id = string(&mut reader)?,
@@ -241,7 +219,7 @@ impl<'a> Payload<'a> {
                     Some((_, member)) => self.mcp_server = Some(server(&mut reader, member)?),
                     None => {
                         let mark = marks().find(|mark| *mark == name);
-                        // a member may stand there a million times, before that is refused
+                        // the same member may stand there a million times before the duplicate is refused
                         self.marks.extend(mark.filter(|mark| !self.marks.contains(mark)));
                         reader.skip()?;
                     }
@@ -282,7 +260,7 @@ fn string(reader: &mut Reader<'_>) -> Result<Option<String>, Fault> {
     }
 }
 
-/// The name in the object of an MCP server; anything else is a server without a name, which none is.
+/// The name in an MCP server's object; empty for anything else, which no server is called.
 fn server(reader: &mut Reader<'_>, member: &str) -> Result<String, Fault> {
     let mut name = String::new();
     if reader.kind()? != Kind::Object {

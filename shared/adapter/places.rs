@@ -1,77 +1,69 @@
-//! The places that a writing call must not touch, besides the guard's own: one list, whichever
-//! vendor's hook is asked. From one vendor's session a file tool can take the other's guard away.
+//! The places that a writing call must not touch, besides the guard's own files. Every vendor's hook keeps all of them,
+//! since a file tool in one vendor's session could remove the other vendor's guard.
 
 use std::path::{Path, PathBuf};
 
 use super::{Environment, NEIGHBOURS};
 use crate::decide::Kept;
 
-/// A place that a writing call is kept from.
+/// A place that no call may write to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protected {
-    /// Which paths it is.
     pub place: Place,
-    /// What it is, in words.
+    /// The description for a reason.
     pub what: &'static str,
-    /// Why it is kept.
     pub kept: Kept,
 }
 
-/// Which paths are protected.
+/// The paths of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// This file, by whatever link it is reached.
+    /// This file, through whatever link a call reaches it.
     File(PathBuf),
-    /// This folder and all below it, by whatever link it is reached; but not what lies below
-    /// `except`, a project that is worked on inside of it.
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// The project.
-        except: Option<PathBuf>,
-    },
-    /// Names one in the other, wherever they stand: a vendor may be started anywhere next time. In a
-    /// name, `*` stands for any characters; `**` at the end is all below, the folder itself too.
+    /// This folder and everything below it, through whatever link a call reaches it, without the project that lies in
+    /// it.
+    Folder { folder: PathBuf, except: Option<PathBuf> },
+    /// Nested names anywhere in a path, since a vendor may be started in any folder next time. `*` in a name stands for
+    /// any characters; a last `**` stands for the folder and everything below it.
     Names(&'static [&'static str]),
-    /// Files with one of these names, `*` as above, in one of these folders or below it: told by the
-    /// letters of the path alone.
+    /// Files with one of these names, `*` as above, in one of these folders, judged by the letters of the path.
     Among {
-        /// The names.
         names: &'static [&'static str],
-        /// The folders, by absolute path.
+        /// Absolute.
         folders: Vec<PathBuf>,
-        /// Whether a folder below counts too.
+        /// Subfolders count too.
         below: bool,
     },
 }
 
 impl Protected {
-    /// What a step is held by.
+    /// A part of the guard.
     pub fn guard(place: Place, what: &'static str) -> Protected {
         Protected { place, what, kept: Kept::Guard }
     }
 
-    /// What a vendor starts or obeys by itself.
+    /// A file that a vendor starts or obeys by itself.
     pub fn starts(place: Place, what: &'static str) -> Protected {
         Protected { place, what, kept: Kept::Starts }
     }
 }
 
 impl Place {
-    /// A folder and all below it, save for a project inside of it.
+    /// A folder and everything below it, without the project if it lies inside.
     pub fn folder(folder: PathBuf, project: Option<&Path>) -> Place {
         let inside = |project: &&Path| project.starts_with(&folder) && **project != *folder;
         Place::Folder { except: project.filter(inside).map(PathBuf::from), folder }
     }
 }
 
-/// The folder that a variable names; a relative one is relative to the project, where the vendor is started.
+/// The folder that an environment variable names. A relative one is relative to the project, where the vendor is
+/// started.
 pub fn folder(environment: Environment<'_>, name: &str, project: Option<&Path>) -> Option<PathBuf> {
     let named = environment(name).filter(|value| !value.is_empty()).map(PathBuf::from)?;
     project.map(|project| project.join(&named)).unwrap_or(named).into()
 }
 
-/// All of them.
+/// The places of every vendor and of the programs that vendors start.
 pub fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
     let mut all: Vec<Protected> = NEIGHBOURS.iter().flat_map(|vendor| (vendor.places)(environment, project)).collect();
     all.extend(starting(environment));
@@ -92,9 +84,9 @@ const SHELL_FILES: &[&str] = &[
     ".zlogin.zwc",
 ];
 
-/// What git takes commands from: its settings, and what leads it to others. Codex 0.171.0 asks `git status` at its start
-/// with hooks and `core.fsmonitor` switched off, and a filter's command runs, as a missing object's remote does (both
-/// measured). Claude Code 2.1.332 switches those off too (measured).
+/// The files that git takes commands from, and those that lead it to such files. Codex 0.171.0 runs `git status` at its
+/// start with hooks and `core.fsmonitor` switched off; a filter's command still runs, and so does the remote of a
+/// missing object (both measured). Claude Code 2.1.332 switches those off too (measured).
 const GIT: &[&[&str]] = &[
     &[".git"],
     &[".git", "config*"],
@@ -103,7 +95,7 @@ const GIT: &[&[&str]] = &[
     &[".git", "modules", "**"],
 ];
 
-/// Programs that vendors, the entry's line and the shells of vendors start by name, besides the vendors' own.
+/// Programs that a vendor, an entry's command line or a vendor's shell starts by name, besides the vendors themselves.
 const STARTED: &[&str] = &[
     "sh",
     "bash",
@@ -121,16 +113,15 @@ const STARTED: &[&str] = &[
     "sed",
 ];
 
-/// What an entry's line needs to run, what the shells obey that vendors start, and the vendors' own
-/// programs.
+/// The files that an entry's command line needs, the files that the vendors' shells obey, and the vendors' programs.
 fn starting(environment: Environment<'_>) -> Vec<Protected> {
     let what = "a start-up file of the shell that starts the hook";
     let absolute = |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let homes: Vec<PathBuf> = ["HOME", "ZDOTDIR"].into_iter().filter_map(absolute).collect();
     let mut all = Vec::new();
-    // zsh, as login shell, reads it before every hook of Codex; people keep it elsewhere, by a link
+    // a zsh login shell reads it before every hook of Codex; some people keep it elsewhere and link to it
     let first = homes.iter().map(|home| home.join(".zshenv"));
-    // bash reads what these name before the line that starts the hook
+    // bash reads the files that these name before the line that starts the hook
     let named = ["BASH_ENV", "ENV"].into_iter().filter_map(absolute);
     all.extend(first.chain(named).map(|file| Protected::guard(Place::File(file), what)));
     let compiled = Place::Among { names: &[".zshenv.zwc"], folders: homes.clone(), below: false };
@@ -168,7 +159,7 @@ fn starting(environment: Environment<'_>) -> Vec<Protected> {
     all
 }
 
-/// Whether a name is one of this pattern, in which `*` stands for any characters.
+/// Whether a name fits a pattern, in which `*` stands for any characters.
 pub fn like(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(name) = name.strip_prefix(head) else { return false };

@@ -1,62 +1,53 @@
-//! The form of a vendor's tool table.
-
 use std::fmt::Write as _;
 
 use super::{Facts, Payload, RawAsks};
 
-/// What a tool is to the guard.
 #[derive(Debug, Clone, Copy)]
 pub enum Class {
-    /// It carries operations: in words, and as they are read off a call.
+    /// The tool carries operations: their names for people, and the function that reads them off a call.
     Carries(&'static str, fn(&Payload<'_>) -> RawAsks),
-    /// It touches nothing outside the conversation: abstain, for this reason.
+    /// The tool touches nothing outside the conversation. The guard abstains, for this reason.
     Conversation(&'static str),
-    /// It is known, and nothing admits it: deny, for this reason.
+    /// The tool is known and no operation admits it. The guard denies it, for this reason.
     Denied(&'static str),
 }
 
-/// One row.
 #[derive(Debug, Clone, Copy)]
 pub struct Tool {
-    /// The name in the hook's payload.
+    /// The tool's name in the payload.
     pub name: &'static str,
-    /// What it is.
     pub class: Class,
 }
 
-/// A vendor's tools.
 #[derive(Debug)]
 pub struct Table {
     /// The vendor's release that the table was measured on.
     pub release: &'static str,
-    /// Its tools, by class.
+    /// Ordered by class.
     pub tools: &'static [Tool],
 }
 
 impl Tool {
-    /// A tool that carries operations.
     pub const fn carries(name: &'static str, words: &'static str, asks: fn(&Payload<'_>) -> RawAsks) -> Tool {
         Tool { name, class: Class::Carries(words, asks) }
     }
 
-    /// A tool that touches nothing outside the conversation.
     pub const fn conversation(name: &'static str, why: &'static str) -> Tool {
         Tool { name, class: Class::Conversation(why) }
     }
 
-    /// A tool that nothing admits.
     pub const fn denied(name: &'static str, why: &'static str) -> Tool {
         Tool { name, class: Class::Denied(why) }
     }
 }
 
 impl Table {
-    /// The class of a tool, by its exact name. MCP tools are not in the table.
+    /// The class of a tool by its exact name. MCP tools are not in the table.
     pub fn class(&self, name: &str) -> Option<Class> {
         self.tools.iter().find(|tool| tool.name == name).map(|tool| tool.class)
     }
 
-    /// The tools that need this operation, among others or by their input. MCP tools are not in the
+    /// The tools that need this operation, alone or with others, always or by their input. MCP tools are not in the
     /// table.
     pub fn needing(&self, operation: &str) -> Vec<&'static str> {
         let word = |c: char| c.is_ascii_lowercase() || c == '.';
@@ -68,8 +59,7 @@ impl Table {
             .collect()
     }
 
-    /// What a call of this tool asks for; a tool that the table does not have asks for something
-    /// that nobody can name.
+    /// The operations that a call of this tool asks for. A tool that is not in the table cannot be admitted.
     pub fn asks(&self, payload: &Payload<'_>, tool: &str, product: &str) -> RawAsks {
         match self.class(tool) {
             Some(Class::Carries(_, asks)) => match asks(payload) {
@@ -87,7 +77,7 @@ impl Table {
         }
     }
 
-    /// The table for people.
+    /// The table as text for people.
     pub fn print(&self, facts: &Facts) -> String {
         let (product, form) = (facts.product, facts.mcp.form());
         let mut out = format!("tool table of {product} {}\n", self.release);
