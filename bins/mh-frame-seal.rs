@@ -1,4 +1,4 @@
-//! Seals frames.
+//! Seals a frame; `--help` says how.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Verifies frames.
+//! Verifies a frame and says what it admits; `--help` says how.
 
 use std::process::ExitCode;
 

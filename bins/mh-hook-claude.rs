@@ -1,4 +1,4 @@
-//! The hook that Claude Code runs for each tool call.
+//! The hook that Claude Code runs before each tool call.
 
 use std::process::ExitCode;
 

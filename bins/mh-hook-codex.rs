@@ -1,4 +1,4 @@
-//! The hook that Codex runs for each tool call.
+//! The hook that Codex runs before each tool call.
 
 use std::process::ExitCode;
 

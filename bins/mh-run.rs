@@ -1,4 +1,4 @@
-//! Runs one governed turn of a vendor's program.
+//! Runs one turn of a vendor's program under a frame; `--help` says how.
 
 use std::process::ExitCode;
 

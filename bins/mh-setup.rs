@@ -1,4 +1,4 @@
-//! Puts the hooks into a vendor's configuration.
+//! Puts a hook into a vendor's configuration, and tells whether one is on; `--help` says how.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! A sealed workflow frame decides, call by call, what a coding agent may do.
 //!
-//! Rooms by subject; each knows only those above it in this list.
+//! The modules stand in order: each uses only those above it.
 
 pub mod json;
 

@@ -1,7 +1,7 @@
-//! The bars: what must stay small, held by what can be counted, and by ratios with a margin.
+//! The bars: upper limits on counts, and on ratios of times with a margin.
 //!
-//! A count is the same on any machine. A ratio of times is not, so it has room above what was
-//! measured, and is taken again before it is believed to be too large.
+//! A count is the same on any machine. A ratio of times is not, so its bar lies above the measured ratio, and a ratio
+//! that misses it is measured again.
 
 use std::path::Path;
 
@@ -10,21 +10,20 @@ use crate::counts::{Counter, size};
 use crate::payloads::{keys, patch, payload, plain};
 use crate::{measured, processor_ratio};
 
-/// Kilobytes that a hook may have above an empty static program. 0.1.1 has some 50 more than 0.1.0: paths taken in every way,
-/// the list of guarded places, keys told apart under a secret.
+/// The most kilobytes of a hook above an empty static program. 0.1.1 has about 50 more than 0.1.0: paths taken in every
+/// way, the list of guarded places, keys told apart under a secret.
 const SIZE: f64 = 400.0;
 
-/// What a hook may take of the processor's time, as a multiple of what a program takes that only reads.
+/// The most processor time of a hook, as a multiple of a program that only reads.
 const PROCESSOR: f64 = 2.5;
 
-/// What it may take of memory for a payload, as a multiple of its size, above what a small call takes and half a mebibyte,
-/// which an allocator keeps in pieces.
+/// The most memory of a hook for a payload, as a multiple of the payload's size. A small call's memory is taken off
+/// first, and half a MiB that an allocator keeps in pieces.
 const MEMORY: f64 = 2.1;
 
-/// Times that a ratio is taken before it counts.
+/// The most times that a ratio is measured.
 const TRIES: usize = 8;
 
-/// What was found, bar by bar.
 #[derive(Default)]
 struct Bars {
     missed: usize,
@@ -37,7 +36,8 @@ impl Bars {
         self.missed += usize::from(found > bar);
     }
 
-    /// The median of one case of a group as a multiple of another's: the least of a few tries.
+    /// Compare one case's median with another's; the least ratio of [`TRIES`] counts, since other work on the machine
+    /// only adds time.
     fn ratio(&mut self, group: &Group, rounds: usize, (of, to): (usize, usize), bar: f64) -> Result<(), String> {
         let mut least = f64::INFINITY;
         for _ in 0..TRIES {
@@ -54,7 +54,6 @@ impl Bars {
     }
 }
 
-/// Hold everything to its bar.
 pub fn check(bench: &Bench, scratch: &Path) -> Result<(), String> {
     let mut bars = Bars::default();
     let counter = Counter::new(scratch);
@@ -65,7 +64,7 @@ pub fn check(bench: &Bench, scratch: &Path) -> Result<(), String> {
 
     let read = bench.hook("an allowed Read", &payload("Read", r#"{"file_path":"/x/a.txt"}"#), 0);
     let write = bench.hook("an allowed Write", &plain(1_000), 0);
-    // an allowed Read takes 45; two more are left for a loader or an allocator that has other habits
+    // an allowed Read makes 45 calls; the bar leaves two for another loader or allocator
     for (case, bar) in [(&read, 47.0), (&write, 75.0)] {
         bars.hold(&format!("{}, system calls", case.name), counter.system_calls(case)?, bar);
         bars.hold(&format!("{}, peak memory in MiB", case.name), counter.peak(case)? / MIB as f64, 4.0);
@@ -79,7 +78,7 @@ pub fn check(bench: &Bench, scratch: &Path) -> Result<(), String> {
     let peak = counter.peak(&case("a patch", &[&bench.codex, "--frame", &bench.small], Some(&patch), 0))?;
     bars.hold("16 MiB of patch, peak memory of its size", peak / (16 * MIB) as f64, 1.3);
 
-    // twice the size is twice the work, besides what every call costs
+    // twice the size takes twice the work, once the cost of every call is taken off
     let kinds = KINDS.into_iter().chain([("keys of one object", keys as Make)]);
     for (kind, make) in kinds {
         let mut counted = [0.0; 3];

@@ -1,4 +1,4 @@
-//! What is measured against what.
+//! The commands that are measured, in groups that are compared.
 
 use std::path::Path;
 
@@ -6,32 +6,26 @@ use crate::payloads::{
     code, colliding_keys, dense, escaped_keys, frame, keys, large_frame, long_keys, nests, payload, plain, short_keys,
 };
 
-/// A mebibyte.
 pub const MIB: usize = 1 << 20;
 
-/// Cases that are compared with the first of them.
+/// Cases that are compared with the first one.
 pub struct Group {
-    /// What the group is about.
     pub title: String,
-    /// The cases, taken in turn.
+    /// Run by turns.
     pub cases: Vec<Case>,
-    /// The rounds are divided by this, for slow cases.
+    /// The number of rounds is divided by this, for slow cases.
     pub share: usize,
 }
 
-/// One command with its input.
 pub struct Case {
-    /// The name in the table.
     pub name: String,
-    /// Program and arguments.
     pub command: Vec<String>,
-    /// What it reads.
+    /// For stdin.
     pub input: Option<Vec<u8>>,
-    /// How it has to end.
+    /// The exit code that it has to end with.
     pub exit: i32,
 }
 
-/// A case by its parts.
 pub fn case(name: &str, command: &[&str], input: Option<&[u8]>, exit: i32) -> Case {
     Case {
         name: name.into(),
@@ -41,18 +35,17 @@ pub fn case(name: &str, command: &[&str], input: Option<&[u8]>, exit: i32) -> Ca
     }
 }
 
-/// The same decision as people write it: is the tool one of a few?
+/// The decision as a person would write it in a shell script: is the tool one of a few?
 const NAIVE_JQ: &str = r#"case $(jq -r .tool_name) in Read|Write) exit 0;; *) echo no >&2; exit 2;; esac"#;
 const NAIVE_PYTHON: &str = "import json,sys\nif json.load(sys.stdin)['tool_name'] not in ('Read','Write'): sys.exit(2)";
 const NAIVE_NODE: &str = "let s='';process.stdin.on('data',d=>s+=d).on('end',()=>process.exit(['Read','Write'].includes(JSON.parse(s).tool_name)?0:2))";
 
-/// Makes a payload of about so many bytes.
+/// A function that makes a payload of about this size.
 pub type Make = fn(usize) -> Vec<u8>;
 
-/// The kinds of payload.
 pub const KINDS: [(&str, Make); 3] = [("one plain string", plain), ("code", code), ("nothing but tokens", dense)];
 
-/// What is read beside a program that only reads.
+/// The payloads that a hook reads in comparison with a program that only reads.
 pub const READ: [(&str, Make); 9] = [
     ("one plain string", plain),
     ("code", code),
@@ -65,31 +58,27 @@ pub const READ: [(&str, Make); 9] = [
     ("keys that collide in a hash without a secret", colliding_keys),
 ];
 
-/// The sizes that these have, in bytes: the largest is nearly the largest payload that is read.
+/// The sizes of [`READ`] in bytes. The last is close to the largest payload that a hook reads.
 pub const READ_SIZES: [usize; 3] = [MIB, 16 * MIB, 63 * MIB];
 
-/// The programs, and the frames that they judge by.
 pub struct Bench {
-    /// Where the programs are.
+    /// The folder of the programs.
     pub bin: String,
-    /// `mh-hook-claude`
     pub claude: String,
-    /// `mh-hook-codex`
     pub codex: String,
-    /// A program that does nothing, built in the same way.
+    /// A program that does nothing, built like the hooks.
     pub empty: String,
     /// A program that reads a payload with serde_json, built for speed.
     pub serde: String,
-    /// A frame that admits to read and to write.
+    /// A frame that admits reading and writing.
     pub small: String,
-    /// The same with 1,000 path rules.
+    /// The same frame with 1,000 path rules.
     pub scoped: String,
     /// Frames of 1, 4 and nearly 16 MiB.
     pub frames: Vec<(usize, String)>,
 }
 
 impl Bench {
-    /// Seal the frames.
     pub fn new(bin: String, serde: String, scratch: &Path) -> Result<Bench, String> {
         let admit = ["--admit".to_string(), "file.read,file.write".to_string()];
         let small = frame(&bin, scratch, "small.json", &admit)?.display().to_string();
@@ -107,17 +96,14 @@ impl Bench {
         Ok(Bench { bin, claude, codex, empty, serde, small, scoped, frames })
     }
 
-    /// A hook on a payload under the small frame.
     pub fn hook(&self, name: &str, input: &[u8], exit: i32) -> Case {
         case(name, &[&self.claude, "--frame", &self.small], Some(input), exit)
     }
 
-    /// A hook on a payload of this size.
     pub fn sized(&self, make: Make, bytes: usize) -> Case {
         self.hook(&format!("a payload of {bytes} bytes"), &make(bytes), 0)
     }
 
-    /// Whole processes.
     pub fn one_call(&self) -> Group {
         let Bench { claude, codex, empty, small, scoped, .. } = self;
         let (write, bash) = (plain(1_000), payload("Bash", r#"{"command":"ls"}"#));
@@ -143,7 +129,7 @@ impl Bench {
         }
     }
 
-    /// The line that stands in a vendor's configuration, by how it is started.
+    /// The entry's command line in a vendor's configuration, by the ways that vendors start it.
     pub fn lines(&self) -> Group {
         let read = payload("Read", r#"{"file_path":"/x/a.txt"}"#);
         let line = format!("'{}' --frame '{}'", self.claude, self.small);
@@ -167,7 +153,7 @@ impl Bench {
         }
     }
 
-    /// A payload of one kind and size, against what only counts its bytes and what reads all of it.
+    /// A payload, in comparison with a program that counts its bytes and a program that reads all of it.
     pub fn payloads(&self, kind: &str, make: Make, bytes: usize) -> Group {
         let input = make(bytes);
         Group {
@@ -181,7 +167,7 @@ impl Bench {
         }
     }
 
-    /// A payload, beside what only reads it.
+    /// A payload, in comparison with a program that only reads it.
     pub fn reading(&self, kind: &str, make: Make, bytes: usize) -> Group {
         let input = make(bytes);
         Group {
@@ -191,7 +177,7 @@ impl Bench {
         }
     }
 
-    /// A payload that is too large to be kept.
+    /// A payload beyond the limit, which a hook reads and drops.
     pub fn too_large(&self) -> Group {
         let input = plain(64 * MIB);
         Group {
@@ -204,7 +190,6 @@ impl Bench {
         }
     }
 
-    /// A frame of one size.
     pub fn frame(&self, bytes: usize, file: &str) -> Group {
         let verify = format!("{}/mh-frame-verify", self.bin);
         Group {

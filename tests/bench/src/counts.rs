@@ -1,27 +1,26 @@
-//! What can be counted, and comes out the same on any machine: bytes, system calls, instructions,
-//! peak memory.
+//! Counts, which are the same on any machine: bytes, system calls, instructions, peak memory.
 
 use std::path::{Path, PathBuf};
 
 use crate::cases::Case;
 use crate::once;
 
-/// Counts what a command does, by the programs that count such things.
+/// Runs a command under a program that counts.
 pub struct Counter {
-    /// Where they write what they found.
+    /// The file for the counts.
     log: PathBuf,
 }
 
 impl Counter {
-    /// A counter that works in this folder.
     pub fn new(scratch: &Path) -> Counter {
         Counter { log: scratch.join("counted") }
     }
 
-    /// System calls, those of the start and end of the process among them.
+    /// System calls, with those that start and end the process.
     pub fn system_calls(&self, case: &Case) -> Result<f64, String> {
         let text = self.under(case, |log| vec!["strace".into(), "-qq".into(), "-f".into(), "-o".into(), log])?;
-        // the runtime reads the maps of the process, which are longer where the program's path is: one read, however many
+        // the runtime reads the process's memory map, which is longer if the program's path is: however many reads that
+        // takes, they count as one
         let (mut in_maps, mut reads) = (false, 0);
         let counts = text.lines().filter(|line| {
             if in_maps && line.contains("read(") {
@@ -34,7 +33,7 @@ impl Counter {
         Ok(counts.count() as f64)
     }
 
-    /// Peak of the resident memory, in bytes.
+    /// Peak resident memory in bytes.
     pub fn peak(&self, case: &Case) -> Result<f64, String> {
         let time = |log| ["/usr/bin/time", "-q", "-f", "%M", "-o"].map(String::from).into_iter().chain([log]).collect();
         let text = self.under(case, time)?;
@@ -52,7 +51,6 @@ impl Counter {
         counted.and_then(|number| number.trim().parse().ok()).ok_or_else(|| format!("callgrind says {text}"))
     }
 
-    /// Run a case under a program that writes what it finds to a file.
     fn under(&self, case: &Case, wrapper: impl FnOnce(String) -> Vec<String>) -> Result<String, String> {
         let mut command = wrapper(self.log.display().to_string());
         command.extend(case.command.iter().cloned());
@@ -62,7 +60,6 @@ impl Counter {
     }
 }
 
-/// The size of a program, in bytes.
 pub fn size(program: &str) -> Result<f64, String> {
     std::fs::metadata(program).map(|found| found.len() as f64).map_err(|error| format!("{program}: {error}"))
 }

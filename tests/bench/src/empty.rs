@@ -1,2 +1,2 @@
-//! A program that does nothing.
+//! A program that does nothing: the least that a process costs.
 fn main() {}

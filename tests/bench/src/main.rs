@@ -1,6 +1,6 @@
-//! What a hook costs: whole processes, from start to answer, all in one run and taken in turn, so
-//! that a noisy machine is noisy for everybody. Only ratios are worth reading.
-// a failure is a line of its report, which names the file itself
+//! Measures what a hook costs: whole processes from start to answer. The cases of a group run by turns, so that a noisy
+//! machine slows all of them. Only ratios are worth reading.
+// each failure is reported by a line that names the file
 #![allow(clippy::disallowed_methods)]
 
 mod bars;
@@ -35,7 +35,6 @@ fn main() -> Result<(), String> {
     done
 }
 
-/// Print every table.
 fn tables(bench: &Bench, scratch: &Path, rounds: usize) -> Result<(), String> {
     let mut out = String::new();
     counted(bench, &Counter::new(scratch), &mut out)?;
@@ -59,7 +58,7 @@ fn tables(bench: &Bench, scratch: &Path, rounds: usize) -> Result<(), String> {
     std::io::stdout().write_all(out.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// What reading takes, beside a program that only reads.
+/// A table of reading costs, in comparison with a program that only reads.
 fn reading(bench: &Bench, counter: &Counter, rounds: usize, out: &mut String) -> Result<(), String> {
     let _ = writeln!(out, "\n| a payload | processor time of serde_json's | peak memory of its size |\n|---|---|---|");
     for (kind, make) in READ {
@@ -73,8 +72,8 @@ fn reading(bench: &Bench, counter: &Counter, rounds: usize, out: &mut String) ->
     Ok(())
 }
 
-/// The least processor time of a group's second case as a multiple of that of its first: what others do on the machine
-/// only adds.
+/// The processor time of a group's second case as a multiple of the first's. The least of all rounds counts, since
+/// other work on the machine only adds time.
 fn processor_ratio(group: &Group, rounds: usize) -> Result<f64, String> {
     let mut least = [f64::INFINITY; 2];
     for _ in 0..(rounds / group.share).max(5) {
@@ -87,14 +86,14 @@ fn processor_ratio(group: &Group, rounds: usize) -> Result<f64, String> {
     Ok(least[1] / least[0])
 }
 
-/// The processor's time that all children have taken that have ended, in seconds.
+/// The processor time of all children that have ended, in seconds.
 fn processor() -> Result<f64, String> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| error.to_string())?;
     let times = [usage.user_time(), usage.system_time()];
     Ok(times.iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum())
 }
 
-/// What is no time: sizes, system calls, memory, instructions.
+/// A table of counts: sizes, system calls, memory, instructions.
 fn counted(bench: &Bench, counter: &Counter, out: &mut String) -> Result<(), String> {
     let programs =
         ["empty", "mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
@@ -118,24 +117,24 @@ fn counted(bench: &Bench, counter: &Counter, out: &mut String) -> Result<(), Str
     Ok(())
 }
 
-/// The times of one case, in order.
+/// The times of one case, sorted.
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// The time below which this share of them lies, in milliseconds.
+    /// The time in milliseconds that this share of the runs is below.
     pub fn at(&self, share: f64) -> f64 {
         self.0[((self.0.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3
     }
 }
 
-/// Run a group's cases in turn, so many rounds.
+/// Run a group's cases by turns for so many rounds.
 pub fn measured(group: &Group, rounds: usize) -> Result<Vec<Times>, String> {
     let rounds = (rounds / group.share).max(5);
     let mut times: Vec<Vec<Duration>> = vec![Vec::with_capacity(rounds); group.cases.len()];
     for round in 0..rounds + 2 {
         for (case, times) in group.cases.iter().zip(&mut times) {
             let taken = once(case)?;
-            // the first two fill the caches
+            // the first two rounds fill the caches
             if round >= 2 {
                 times.push(taken);
             }
@@ -145,7 +144,7 @@ pub fn measured(group: &Group, rounds: usize) -> Result<Vec<Times>, String> {
     Ok(times.into_iter().map(Times).collect())
 }
 
-/// Measure a group and write its table; the medians.
+/// Measure a group, write its table and return the medians.
 fn table(group: &Group, rounds: usize, out: &mut String) -> Result<Vec<f64>, String> {
     let times = measured(group, rounds)?;
     let base = times[0].at(0.5);
@@ -158,7 +157,7 @@ fn table(group: &Group, rounds: usize, out: &mut String) -> Result<Vec<f64>, Str
     Ok(times.iter().map(|times| times.at(0.5)).collect())
 }
 
-/// What a mebibyte more costs, from size to size.
+/// The cost of one more MiB, from each size to the next.
 #[derive(Default)]
 struct Slope {
     points: Vec<(usize, Vec<f64>)>,
@@ -169,7 +168,7 @@ impl Slope {
         self.points.push((bytes, medians));
     }
 
-    /// The last steps, each program's slope as a multiple of the first program's.
+    /// Write the last slopes, each as a multiple of the first program's.
     fn say(&self, names: &[&str], out: &mut String) {
         for step in self.points.windows(2).rev().take(2).rev() {
             let [(less, before), (more, after)] = step else { continue };
@@ -181,7 +180,7 @@ impl Slope {
     }
 }
 
-/// One whole run, its input through a pipe as a vendor gives it.
+/// Run a case once, with its input in a pipe as a vendor gives it.
 pub fn once(case: &Case) -> Result<Duration, String> {
     let failed = |error: std::io::Error| format!("{}: {}: {error}", case.name, case.command[0]);
     let stdin = match &case.input {
@@ -197,7 +196,7 @@ pub fn once(case: &Case) -> Result<Duration, String> {
         .spawn()
         .map_err(failed)?;
     if let (Some(input), Some(mut pipe)) = (&case.input, child.stdin.take()) {
-        // a naive guard may stop reading early
+        // a naive guard may stop reading before the end
         let _ = pipe.write_all(input);
     }
     let output = child.wait_with_output().map_err(failed)?;

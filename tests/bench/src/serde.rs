@@ -1,13 +1,12 @@
-//! What reading a payload costs at least: a program that reads standard input and takes three fields out of it with
-//! serde_json, and passes over the rest. It prints nothing, and keeps no rule that a hook keeps: keys that stand twice are
-//! all the same to it.
+//! The least that reading a payload costs: this program reads stdin, takes three members out of the payload with
+//! serde_json and passes over the rest. It prints nothing and checks nothing that a hook checks, not even for keys that
+//! stand twice.
 
 use std::io::{Error, Read as _};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The fields that a hook judges by.
 #[derive(Deserialize)]
 struct Call {
     hook_event_name: String,

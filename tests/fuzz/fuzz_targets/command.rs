@@ -1,6 +1,5 @@
-//! Any bytes as a command line: never a panic, and one meaning or none. A line that is accepted
-//! is one to another reader too, with the same id and the same decision; one that is not gives the
-//! id under which that is said.
+//! Any bytes as a command line: no panic. An independent reader accepts a line that ours accepts, with the same id and
+//! the same decision; for any other line ours gives the id that the refusal is sent under.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +8,7 @@ use metaharness_fuzz::json::Json;
 
 const OTHERS: [&str; 6] = ["frame.set", "message.inject", "steer", "permission.set", "interrupt", "halt"];
 
-/// The call and the decision of a `tool.decide`.
+/// The call's id and the decision of a `tool.decide`.
 fn decide(line: &Json) -> Option<(&str, &Json)> {
     let decision = line.get("decision")?;
     decision.members()?;
@@ -24,7 +23,7 @@ fn decide(line: &Json) -> Option<(&str, &Json)> {
 
 fuzz_target!(|bytes: &[u8]| {
     let line = Json::read(bytes).filter(|line| line.members().is_some());
-    // of two ids, neither is the line's
+    // with two ids, neither can be trusted to be the line's
     let ids = line.iter().flat_map(|line| line.members().unwrap_or_default()).filter(|(name, _)| name == "id");
     let mut ids = ids.map(|(_, id)| id.text());
     let own = ids.next().flatten().filter(|_| ids.next().is_none());

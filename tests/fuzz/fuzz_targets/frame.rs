@@ -1,5 +1,5 @@
-//! Any bytes as a frame: nothing panics, and what is accepted is what an independent reader takes
-//! it for, sealed by the digest of exactly that.
+//! Any bytes as a frame: no panic. An independent reader takes an accepted document for the same value, and its digest
+//! is the digest of exactly that value.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
 
-    // an unsealed document may leave its tag out, and whatever is sealed here verifies
+    // an unsealed document may leave its tag out; everything that is sealed here verifies
     let fits = shape.is_some() && (tagged || tag.is_none());
     for reseal in [false, true] {
         match mint(bytes, reseal) {

@@ -1,11 +1,12 @@
-//! A glob and a text, each on a line of its own, and a third line to fill stars with: the matcher
-//! and the plain definition agree.
+//! A glob and a text, each on one line, and a third line that fills the stars: the matcher agrees with the plain
+//! definition.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use metaharness::scope::matches;
 
-/// `*` is any run without `/`, `**` any run, everything else is itself; anchored at both ends.
+/// The plain definition: `*` is any run without `/`, `**` is any run, every other byte is itself, and the glob matches
+/// the whole text.
 fn plain(glob: &[u8], text: &[u8]) -> bool {
     match glob {
         [] => text.is_empty(),
@@ -26,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     if glob.matches('*').count() <= 6 && text.len() <= 40 {
         assert_eq!(matches(glob, text), plain(glob.as_bytes(), text.as_bytes()), "{glob:?} {text:?}");
     }
-    // what a glob is made into by filling its stars, it matches; no length is too much
+    // a glob matches the text that filling its stars makes of it, at any length
     let narrow: String = filling.chars().filter(|c| *c != '/').collect();
     let filled: Vec<String> = glob.split("**").map(|part| part.replace('*', &narrow)).collect();
     let filled = filled.join(filling);

@@ -17,7 +17,7 @@ const FACTS: Facts = Facts {
     },
 };
 
-/// The files of a patch whose headers leave no doubt.
+/// The files of a patch, where its headers can be read in one way only.
 fn patched(tool: &str, input: &Json) -> Vec<String> {
     let Some(patch) = input.get("command").and_then(Json::text).filter(|_| tool == "apply_patch") else {
         return Vec::new();

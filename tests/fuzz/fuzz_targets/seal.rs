@@ -1,5 +1,5 @@
-//! Any frame: sealed, verified and written again it is the same value, its text keeps its lines
-//! apart, and one changed byte of the document is refused or changes nothing.
+//! Any frame: it keeps its value when it is sealed, verified and written again; no string in it adds a line to its
+//! text; and one changed byte of the document is refused or changes nothing.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use metaharness::seal::{Minted, mint, seal, verify};
 use metaharness_fuzz::frame::canonical;
 use metaharness_fuzz::json::Json;
 
-/// What an escape, an order, a line or a normal form could get wrong.
+/// Characters that an escape, a sort order, a line break or a normal form could get wrong.
 const ODD: [char; 24] = [
     '"',
     '\\',
@@ -42,7 +42,7 @@ const ODD: [char; 24] = [
     ':',
 ];
 
-/// Makes frames, with strings from the input or, for a frame of the same form, of one letter.
+/// Makes frames. Strings come from the input, or are one letter each in a plain frame of the same form.
 struct Maker<'a, 'b> {
     from: &'a mut Unstructured<'b>,
     plain: bool,
@@ -116,8 +116,8 @@ impl Maker<'_, '_> {
     }
 }
 
-/// The lines of a text that begin at its edge, for whoever takes any break for one. What is cut
-/// off for its length cannot be counted.
+/// The number of lines that begin at the left edge, for a reader that takes any line break of Unicode for one. Lines
+/// that a limit cut off are not counted.
 fn lines(text: &str) -> usize {
     let breaks = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     text.split(breaks).filter(|line| !line.starts_with("  |")).count()
@@ -160,7 +160,7 @@ fn round(from: &mut Unstructured<'_>, again: &mut Unstructured<'_>) -> Result<()
     Ok(())
 }
 
-/// How many operations a frame has, rule by rule: two that differ in their names alone become one.
+/// The number of operations in each rule. Two operations that differ in their names alone become one in a plain frame.
 fn operations(frame: &Frame) -> Vec<usize> {
     let sets = frame.scope.iter().map(|rule| &rule.operations);
     std::iter::once(&frame.operations).chain(sets).map(BTreeSet::len).collect()

@@ -1,5 +1,5 @@
-//! Any text as a configuration of either vendor, with our entries put in and taken out: what is
-//! written holds, and taking it out gives every byte back.
+//! Any text as a configuration of either vendor: our entries hold after they are written into it, and taking them out
+//! gives every byte back.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -24,14 +24,14 @@ const PIN: &str = "0000000000000000000000000000000000000000000000000000000000000
 fn settings(text: &str) {
     let out = claude::taken_out(text);
     if !claude::blank(text) && claude::unreadable(text).is_some() {
-        // nothing is written into it, but ours is taken out of what is JSON at all
+        // our entries are not written into it, but they are taken out of anything that is JSON
         assert!(tree::json(text).is_ok() || out.as_deref() == Some(text));
         return;
     }
     let [first, next] = ["/f", "/a longer/frame"].map(|frame| line("/b/mh-hook-claude", frame));
     let once = claude::with_entries(Some(text), &first);
     if !claude::only_entries_differ(Some(text), &once) {
-        // the program refuses this layout, which may only be where something of ours was
+        // mh-setup refuses this layout, which can only come from entries of ours
         assert!(text.contains("mh-hook-claude"), "not written: {text:?} {once:?}");
         return;
     }

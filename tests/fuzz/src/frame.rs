@@ -1,5 +1,5 @@
-//! `metaharness.frame/1` by another reader: the shape, and the canonical text by way of
-//! serde_json's sorted map.
+//! An independent reader of `metaharness.frame/1`: it checks the shape, and writes the canonical text from serde_json's
+//! sorted map.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ const BARE: [&str; 10] = [
     "web.read",
 ];
 
-/// The canonical text of a document of the right shape; `None` where a key stands twice, is not
-/// known or is missing, or where a value is of the wrong kind. The tag is not looked at.
+/// The canonical text of a document of the right shape. `None` if a key stands twice, is unknown or is missing, or a
+/// value has another type. The tag is not checked.
 pub fn canonical(document: &Json) -> Option<String> {
     if document.repeats() || document.get("digest").is_some_and(|digest| digest.text().is_none()) {
         return None;
@@ -53,12 +53,12 @@ pub fn canonical(document: &Json) -> Option<String> {
     Some(Value::Object(out).to_string())
 }
 
-/// An object with no other keys than these.
+/// Accept an object that has only these keys.
 fn only(value: &Json, known: &str) -> Option<()> {
     value.members()?.iter().all(|(key, _)| known.split(',').any(|known| known == key)).then_some(())
 }
 
-/// An object of exactly these strings.
+/// Accept an object of exactly these keys, each with a string.
 fn texts(value: &Json, keys: &[&str]) -> Option<Value> {
     only(value, &keys.join(","))?;
     keys.iter()
@@ -67,7 +67,7 @@ fn texts(value: &Json, keys: &[&str]) -> Option<Value> {
         .map(Value::Object)
 }
 
-/// A string, or null, or nothing, which is null.
+/// A string or null; a missing member is null.
 fn nullable(value: Option<&Json>) -> Option<Value> {
     match value {
         None | Some(Json::Null) => Some(Value::Null),
@@ -111,7 +111,7 @@ fn handoff(value: &Json) -> Option<Value> {
     }
 }
 
-/// A set, in the order of (op, server, tool).
+/// A set of operations, sorted by (op, server, tool).
 fn operations(value: &Json) -> Option<Value> {
     let mut set = BTreeMap::new();
     for item in value.items()? {

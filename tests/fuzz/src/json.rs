@@ -1,16 +1,15 @@
-//! JSON by another reader, serde_json's, with everything kept that two readers could differ on:
-//! the order of members and keys that stand twice.
+//! JSON as serde_json reads it, with the two things kept that readers may differ on: the order of members, and keys
+//! that stand twice.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
     Null,
     Bool(bool),
-    /// A whole number, written as one, from 0 up.
+    /// A number from 0 upwards that is written without a fraction or an exponent.
     Whole(u64),
     /// Any other number.
     Number(f64),
@@ -20,12 +19,12 @@ pub enum Json {
 }
 
 impl Json {
-    /// The document in these bytes, if they are one.
+    /// The document, if these bytes are one.
     pub fn read(bytes: &[u8]) -> Option<Json> {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// The member of this name. Of two, the last.
+    /// The member of this name; the last one if there are two.
     pub fn get(&self, name: &str) -> Option<&Json> {
         self.members()?.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
@@ -42,7 +41,6 @@ impl Json {
         if let Json::Text(text) = self { Some(text) } else { None }
     }
 
-    /// Whether a key stands twice in one object, at any depth.
     pub fn repeats(&self) -> bool {
         match self {
             Json::Array(items) => items.iter().any(Json::repeats),
@@ -55,7 +53,6 @@ impl Json {
         }
     }
 
-    /// The keys of an object, sorted, with a comma between them.
     pub fn keys(&self) -> String {
         let mut keys: Vec<&str> = self.members().unwrap_or_default().iter().map(|(key, _)| key.as_str()).collect();
         keys.sort_unstable();

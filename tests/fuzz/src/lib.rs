@@ -1,5 +1,5 @@
-//! What the fuzz targets hold the product against: second opinions, written from the pages that
-//! describe the formats and not from the product's code.
+//! Independent readers that the fuzz targets compare the product with. They are written from the pages that describe
+//! the formats; the product's code was no source.
 
 pub mod frame;
 pub mod json;

@@ -1,5 +1,5 @@
-//! Any bytes as a hook's payload: what goes out is empty or valid for the event, the exit class
-//! agrees with it, and no setup widens what a narrower one refuses.
+//! Any bytes as a hook's payload: stdout is empty or valid for the event, the exit code agrees with it, and no narrower
+//! setup admits a call that a wider one refuses.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -14,25 +14,25 @@ use serde_json::Value;
 
 use crate::json::Json;
 
-/// The folders that paths go by. Neither is there, so no link leads anywhere else.
+/// The folders of the payloads. Neither exists, so no link leads out of them.
 const HOME: &str = "/nonexistent/home";
 const PROJECT: &str = "/nonexistent/project";
 
-/// What of a vendor's is not told by its answers.
+/// Facts about a vendor that its answers do not tell.
 pub struct Facts {
-    /// The events at which a call waits.
+    /// The events before a call runs.
     pub gates: &'static [&'static str],
-    /// Whether to admit is to say nothing.
+    /// An admitted call is answered by silence.
     pub silent: bool,
-    /// Its folder below the home folder, which no call may write to.
+    /// The vendor's folder in the home folder, which no call may write to.
     pub folder: &'static str,
-    /// The files that a call writes to, as far as that can be told without doubt.
+    /// The files that a call surely writes to.
     pub writes: fn(tool: &str, input: &Json) -> Vec<String>,
-    /// The files that it reads or writes, as far as that can be told without doubt.
+    /// The files that a call surely reads or writes.
     pub touches: fn(tool: &str, input: &Json) -> Vec<String>,
 }
 
-/// What is judged under, from the widest to no frame at all.
+/// The setups that a payload is judged under, from the widest frame to no frame at all.
 struct Setups {
     widest: HookOptions,
     deny_only: HookOptions,
@@ -63,13 +63,13 @@ impl Setups {
     }
 }
 
-/// Hold one payload to all that is said at the top.
+/// Check one payload against every rule at the head of this file.
 pub fn hold(vendor: &dyn Hook, bytes: &[u8], facts: &Facts) {
     thread_local!(static SETUPS: Setups = Setups::new());
     SETUPS.with(|setups| {
         let other = Json::read(bytes).filter(|payload| payload.members().is_some() && !payload.repeats());
         let event = other.as_ref().and_then(|payload| payload.get("hook_event_name")?.text()).unwrap_or_default();
-        // what two readers could read differently, and what names no event, is a call that waits
+        // a payload that readers could read differently, or that names no event, counts as a call
         let readable = other.as_ref().filter(|_| !event.is_empty());
         let input = Stdin { bytes: bytes.to_vec(), fault: None };
         let said = |setup: &HookOptions, ask: Option<&dyn Fn(&str) -> String>| -> Wire {
@@ -133,8 +133,8 @@ pub fn hold(vendor: &dyn Hook, bytes: &[u8], facts: &Facts) {
     });
 }
 
-/// The way to an embedder and back: one line out that says what the payload does, and whatever it
-/// decides goes out as that or as a denial.
+/// Put a call to an embedder and take its decision back: the line says what the payload does, and the answer is the
+/// embedder's decision or a denial.
 fn asked(payload: &Json, said: impl Fn(&dyn Fn(&str) -> String) -> Wire) {
     let input = RefCell::new(None);
     let line_of = |line: &str, decision: Value| {
@@ -145,7 +145,7 @@ fn asked(payload: &Json, said: impl Fn(&dyn Fn(&str) -> String) -> Wire) {
         assert_eq!(other.get("name"), payload.get("tool_name"));
         assert_eq!(other.get("input"), payload.get("tool_input").or(Some(&Json::Null)));
         let decision = if decision["decision"] == "replace" {
-            // as it is sent, so that it can be told from itself
+            // the input as it was sent, so that it can be told from a replaced one
             input.replace(Json::read(value["input"].to_string().as_bytes()));
             serde_json::json!({ "decision": "replace", "input": value["input"] })
         } else {
@@ -177,7 +177,7 @@ fn grants(wire: &Wire) -> bool {
     wire.stdout.contains("\"permissionDecision\":\"allow\"") || wire.stdout.contains("\"behavior\":\"allow\"")
 }
 
-/// A path made absolute, `.` and `..` taken out by the letter.
+/// A path made absolute, with `.` and `..` taken out by their letters.
 fn folded(from: &str, file: &str) -> PathBuf {
     let mut all = PathBuf::new();
     for part in Path::new(from).join(file).components() {
@@ -193,15 +193,14 @@ fn folded(from: &str, file: &str) -> PathBuf {
 struct Seen<'a> {
     facts: &'a Facts,
     event: &'a str,
-    /// None, where it cannot be read.
+    /// `None` if the payload cannot be read.
     payload: Option<&'a Json>,
-    /// Whether a reason may be in an embedder's own words.
+    /// A reason may be in an embedder's own words.
     words: bool,
 }
 
 impl Seen<'_> {
-    /// Nothing, or one line with one object of the shape that the event takes, and the exit class
-    /// that goes with it.
+    /// Check that stdout is empty or one object of the event's shape on one line, and that the exit code goes with it.
     fn valid(&self, wire: &Wire) {
         assert_eq!(wire.block, !wire.stderr.is_empty(), "{wire:?}");
         if wire.stdout.is_empty() {
@@ -286,7 +285,7 @@ impl Seen<'_> {
         }
     }
 
-    /// A denial that is said three times, the same each time.
+    /// Check that a denial stands three times, each time with the same reason.
     fn refused(&self, reason: Option<&Json>, wire: &Wire) {
         let reason = reason.and_then(Json::text).unwrap_or_else(|| panic!("{wire:?}"));
         assert!(wire.block && wire.needs_stderr == self.facts.silent, "{wire:?}");

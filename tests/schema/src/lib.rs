@@ -1,8 +1,8 @@
-//! Values held to schemas, for the tests. `jsonschema` and what comes with it are built here alone: the tests of the
-//! programs ask over lines (`serve`), and are linked without it.
+//! Checks values against schemas for the tests. Only this package links `jsonschema` and its dependencies; the tests of
+//! the programs ask it over lines ([`serve`]).
 //!
-//! The schemas in `shared/schema/` are held strictly: in the files an object may have fields that a reader does not know,
-//! since fields are only ever added; here it may not, so that a field that is added without its entry fails.
+//! The schemas in `shared/schema/` are read strictly here. As files they let an object have fields that a reader does
+//! not know, since fields may be added later; here every field needs its entry in the schema.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, Write as _};
@@ -12,13 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// Our own schemas.
 const OURS: &str = "shared/schema/";
 
-/// The validator of a schema, or why it is no schema.
+/// The validator of a schema, or the reason why the file holds none.
 type Held = Result<Arc<Validator>, String>;
 
-/// The schema in this file, named from the root of the repository. Read once.
+/// The schema in a file, named from the repository's root. Each file is read once.
 fn held(file: &str) -> Held {
     static ALL: Mutex<BTreeMap<String, Held>> = Mutex::new(BTreeMap::new());
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,10 +33,10 @@ fn read(file: &str) -> Held {
     jsonschema::validator_for(&held).map(Arc::new).map_err(|why| why.to_string())
 }
 
-/// A schema with every object closed to fields that it does not name.
+/// The schema, with every object closed to fields that it does not name.
 fn strict(schema: &Value) -> Value {
     let mut strict = schema.clone();
-    // where the root has fields besides its alternatives, they are closed together
+    // a root with fields and alternatives is closed as a whole
     let open = if schema.get("properties").is_some() { schema.get("oneOf") } else { None };
     let open: Vec<&str> = open.into_iter().flat_map(alternatives).filter_map(|one| one["$ref"].as_str()).collect();
     let open: Vec<&str> = open.iter().filter_map(|at| at.strip_prefix("#/$defs/")).collect();
@@ -69,7 +68,8 @@ fn close(schema: &mut Value, by: &str) {
     }
 }
 
-/// What of a value is not as the schema in this file says; an error where the file holds no schema.
+/// The part of a value that the schema in this file does not allow, if there is one. The error says why the file holds
+/// no schema.
 pub fn wrong(file: &str, value: &Value) -> Result<Option<String>, String> {
     let validator = held(file)?;
     if validator.is_valid(value) {
@@ -82,8 +82,8 @@ pub fn wrong(file: &str, value: &Value) -> Result<Option<String>, String> {
     Ok(Some(format!("{file} does not have this: {value}\n{}", errors.join("\n"))))
 }
 
-/// What of a line of a run is not as the schema says that it belongs to, by its tag; what is no such
-/// line is in order.
+/// The part of a run's line that the schema of its tag does not allow. A line without one of our tags has nothing
+/// wrong.
 pub fn wrong_line(line: &str) -> Option<String> {
     let value: Value = serde_json::from_str(line).ok()?;
     let name = match value["format"] == "metaharness.event/1" {
@@ -94,8 +94,8 @@ pub fn wrong_line(line: &str) -> Option<String> {
     wrong(&format!("{OURS}{name}.json"), &value).unwrap_or_else(Some)
 }
 
-/// Answer each line on standard input by one. A line is the file of a schema, a blank, and a value; the answer what
-/// [`wrong`] comes to, as JSON.
+/// Answer each line on stdin by one line. A question is a schema's file, a blank and a value; the answer is the result
+/// of [`wrong`] as JSON.
 pub fn serve() -> io::Result<()> {
     let mut answers = io::stdout().lock();
     for line in io::stdin().lock().lines() {
