@@ -1,5 +1,5 @@
-//! The two clients in `shared/clients`, on stand-ins that fire the real hooks: one goes by a rule,
-//! the other asks the person at a terminal, which `script` (util-linux) gives it.
+//! The two clients in `shared/clients`, on stand-ins that fire the real hooks. One decides by a rule; the other asks
+//! the person at a terminal, which `script` (util-linux) provides.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use crate::common::room::{Ended, Room, bare};
 
-/// Long enough on any machine.
+/// A time that is long enough on any machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn client(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("shared/clients").join(name)
 }
 
-/// The command of a client: a run's own, started by it.
+/// The command of a client, which starts the run.
 fn by(client: &Path, room: &Room, kind: &str, more: &[&str]) -> Command {
     let run = room.governed(kind, more);
     let mut command = bare(client);
@@ -35,7 +35,7 @@ fn by(client: &Path, room: &Room, kind: &str, more: &[&str]) -> Command {
     command
 }
 
-/// A call of each vendor's stand-in.
+/// A call in the words of a stand-in.
 fn call(room: &Room, kind: &str, id: &str, command: &str) -> String {
     let input = format!("'{{\"command\":\"{command}\"}}'");
     let kept = format!("cp \"$ROOM/answer\" '{}'", room.path(&format!("answer-{id}")).display());
@@ -45,7 +45,7 @@ fn call(room: &Room, kind: &str, id: &str, command: &str) -> String {
     }
 }
 
-/// A turn of these calls, then an answer.
+/// Write a stand-in that makes these calls and then answers.
 fn turn(room: &Room, kind: &str, commands: &[&str]) {
     let calls: String = (1..).zip(commands).map(|(id, command)| call(room, kind, &format!("c{id}"), command)).collect();
     let body = format!("begin; {calls} answer fine");
@@ -93,13 +93,13 @@ fn the_loop_ends_as_the_run_ends() {
     assert!(ended.stderr.contains("UNSUPPORTED_CONTROL"), "{ended:?}");
 }
 
-/// A terminal with the person's client in it; what that prints on standard output goes to a file.
+/// A terminal with the person's client in it. The client's stdout goes to a file.
 struct Terminal {
     child: Child,
     keys: ChildStdin,
     output: Receiver<Vec<u8>>,
     seen: String,
-    /// Up to where it has been looked at.
+    /// The end of the part that was searched.
     read: usize,
     answer: PathBuf,
 }
@@ -143,7 +143,7 @@ impl Terminal {
         Terminal { keys: child.stdin.take().unwrap(), child, output, seen: String::new(), read: 0, answer }
     }
 
-    /// Wait until this is shown.
+    /// Wait until the terminal shows this.
     #[track_caller]
     fn shows(&mut self, text: &str) {
         loop {
@@ -161,7 +161,7 @@ impl Terminal {
         self.keys.write_all(text.as_bytes()).unwrap();
     }
 
-    /// To its end: the exit code, standard output, and all that was shown.
+    /// Wait for the end: the exit code, stdout, and everything that the terminal showed.
     fn end(mut self) -> (Option<i32>, String, String) {
         while let Ok(piece) = self.output.recv_timeout(PATIENCE) {
             self.seen.push_str(&String::from_utf8_lossy(&piece));

@@ -1,5 +1,5 @@
-//! The decider of both hooks, black box: what it says goes out whole or is denied by name, and
-//! whatever is wrong with it is a denial that says so.
+//! The decider of both hooks, black box: its decision goes out whole or is denied by name, and every fault of a decider
+//! is a denial that names the fault.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
@@ -31,7 +31,7 @@ impl Answer {
         answer["hookSpecificOutput"].clone()
     }
 
-    /// A denial in all three forms; gives its reason.
+    /// Check for a denial in all three forms; the reason.
     #[track_caller]
     fn denied(&self) -> String {
         assert_eq!(self.code, Some(2), "{} {}", self.stdout, self.stderr);
@@ -64,7 +64,7 @@ impl Room {
         assert!(sealed.unwrap().success());
     }
 
-    /// A decider in shell. `$line` is the question and `$id` its call.
+    /// Make a decider in shell. `$line` is the question, `$id` its call.
     fn program(&self, body: &str) -> String {
         let path = self.path("decider");
         let text = format!(
@@ -93,7 +93,7 @@ impl Room {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // under a short deadline, on a machine under load, the hook may be gone before all is written
+        // on a busy machine, a hook with a short deadline may end before the whole payload is written
         let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
         let out = child.wait_with_output().unwrap();
         let line = fs_err::read_to_string(&audit).unwrap_or_default();
@@ -166,10 +166,10 @@ fn a_replaced_input_goes_out_whole() {
     assert_eq!((granted.code, granted.stderr.as_str()), (Some(0), ""));
     assert_eq!(granted.audit["decision"], json!({"decision": "replace"}));
     assert_eq!(granted.audit["decided_by"], "embedder");
-    // the vendor's own rules still decide under deny-only, about the new input
+    // under deny-only, the vendor's own rules decide about the new input
     let left = room.bash(CLAUDE, body, &["--policy", "deny-only"]).specific();
     assert_eq!((left.get("permissionDecision"), &left["updatedInput"]["command"]), (None, &json!("new")));
-    // on Codex the decision must stand beside it, or the old input runs
+    // on Codex the new input counts only beside a decision; else the old input runs
     for more in [&[][..], &["--policy", "deny-only"]] {
         let codex = room.bash(CODEX, r#"say '{"decision":"replace","input":{"command":"new"}}'"#, more).specific();
         assert_eq!(
@@ -350,7 +350,7 @@ fn a_decider_that_does_not_answer_in_time_is_ended_and_the_call_denied() {
             fs_err::read(entry.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(&mark))
         })
     };
-    // one that is left would stay for ten minutes; one that is killed may take a moment where much else runs
+    // a decider that was left alive would stay for ten minutes; one that was killed may take a moment on a busy machine
     (0..6_000).take_while(|_| alive()).for_each(|_| std::thread::sleep(Duration::from_millis(10)));
     assert!(!alive(), "a process of the decider is left");
 }
@@ -358,7 +358,7 @@ fn a_decider_that_does_not_answer_in_time_is_ended_and_the_call_denied() {
 #[test]
 fn a_grandchild_that_keeps_the_pipes_holds_nobody_up() {
     let room = Room::new();
-    // who waited for it would have nothing to say but that the deadline passed
+    // a hook that waited for the grandchild could only report the deadline
     let body = r#"sleep 600 & say '{"decision":"allow"}'"#;
     assert_eq!(room.bash(CLAUDE, body, &[]).specific()["permissionDecision"], "allow");
 }
@@ -378,7 +378,7 @@ fn a_question_of_megabytes_is_put_whole_and_need_not_be_read() {
     assert_eq!(room.ask(CLAUDE, &decider, &[], &large).specific()["permissionDecision"], "allow");
 }
 
-/// Answer connections with this until the listener goes away.
+/// Answer each connection with this until the listener closes.
 fn serve(listener: UnixListener, answer: &'static str, read: bool) {
     std::thread::spawn(move || {
         for connection in listener.incoming() {
@@ -422,13 +422,13 @@ fn a_socket_decides_over_one_connection_a_call() {
 fn a_listener_that_never_accepts_costs_the_deadline_and_no_more() {
     let room = Room::new();
     let listener = UnixListener::bind(room.path("s")).unwrap();
-    // few wait at once, so that a queue is soon full
+    // a short queue is soon full
     rustix::net::listen(&listener, 1).unwrap();
     let decider = format!("unix:{}", room.path("s").display());
     let large = payload(CLAUDE, "Write", json!({"file_path": "/a", "content": "x".repeat(5_000_000)}));
     let answer = room.ask(CLAUDE, &decider, &["--deadline", "1"], &large);
     assert!(answer.denied().contains("was not done when the deadline passed"));
-    // a queue that is full makes the next one wait, not fail
+    // a full queue makes the next connection wait; it does not fail
     let waiting: Vec<_> = std::iter::from_fn(|| {
         let socket = rustix_connect(&room.path("s"));
         socket.is_some().then_some(socket)
@@ -440,7 +440,7 @@ fn a_listener_that_never_accepts_costs_the_deadline_and_no_more() {
     assert_eq!(answer.audit["decided_by"], "deadline");
 }
 
-/// A connection that waits to be accepted, while there is room for one.
+/// A connection that waits to be accepted, if the queue has room.
 fn rustix_connect(path: &Path) -> Option<std::os::fd::OwnedFd> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
     let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();

@@ -1,14 +1,14 @@
-//! The plan of the house, held: how long a file may be, which rooms touch nothing, which room may know which, where a
-//! vendor may be named, and that every dependency has its reason. What breaks a rule today is listed beside it, and a
-//! line that nothing breaks any more has to go.
+//! Holds the plan of the code: the length of files, the rooms that touch no system, the rooms that each room may use,
+//! the files that may name a vendor, and a reason for every dependency. A file that breaks a rule is listed beside the
+//! rule, and a listed file that no longer breaks it fails too.
 
 use crate::common::sources;
 
-/// The rooms in their order: each knows those above it.
+/// The rooms in order: each uses those above it.
 const ROOMS: [&str; 12] =
     ["json", "frame", "seal", "scope", "protocol", "decide", "os", "adapter", "hook", "setup", "run", "cli"];
 
-/// How many of them touch nothing of the system.
+/// The number of rooms, from the first on, that do not touch the system.
 const PURE: usize = 6;
 
 /// The most lines of a file.
@@ -17,11 +17,11 @@ const LONGEST: usize = 570;
 /// A file of `shared/`, by its path below that, and its text.
 type Source = (String, String);
 
-/// What a file breaks, as one line: its path, and what it has.
+/// A file's path and its breach, as one line.
 type Breach = String;
 
-/// The code of a text: no comment, nothing from its unit tests on, and of a string that goes over several lines, which
-/// is a help text, its first line alone.
+/// The code of a text, without comments and unit tests. Of a string of several lines, which is a help text, only the
+/// first line stays.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
     let mut out = String::new();
@@ -72,7 +72,7 @@ fn touches(files: &[Source]) -> Vec<Breach> {
     files.iter().filter(|(path, _)| pure(path)).flat_map(of).collect()
 }
 
-/// The rooms that a text names by `crate::`, also in a group.
+/// The rooms that a text names by `crate::`, in groups too.
 fn named(code: &str) -> Vec<&str> {
     let word = |text: &'_ str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     let mut names = Vec::new();
@@ -117,7 +117,7 @@ fn looks_down(files: &[Source]) -> Vec<Breach> {
     breaches
 }
 
-/// The folders of vendors: those of `adapter` that have a hook of their own.
+/// The vendors' folders: those in `adapter` that have a hook.
 fn vendors() -> Vec<String> {
     let own = |path: &str| Some(path.strip_prefix("adapter/")?.split_once("/hook/")?.0.to_string());
     let mut all: Vec<String> = sources().iter().filter_map(|(path, _)| own(path)).collect();
@@ -147,7 +147,7 @@ fn without_a_reason(manifest: &str) -> Vec<Breach> {
     breaches
 }
 
-/// What a rule finds is what is listed, no more and no less.
+/// Check that a rule finds exactly the listed breaches.
 #[track_caller]
 fn holds(found: Vec<Breach>, listed: &[&str]) {
     let new: Vec<&Breach> = found.iter().filter(|breach| !listed.contains(&breach.as_str())).collect();
@@ -156,7 +156,7 @@ fn holds(found: Vec<Breach>, listed: &[&str]) {
     assert!(gone.is_empty(), "these are mended, take them out of the list: {gone:#?}");
 }
 
-/// A rule finds just this in a file made up for it.
+/// Check that a rule finds exactly this in a made-up file.
 #[track_caller]
 fn catches(rule: fn(&[Source]) -> Vec<Breach>, path: &str, text: &str, breach: &[&str]) {
     assert_eq!(rule(&[(path.into(), text.into())]), breach, "{text}");
@@ -219,5 +219,6 @@ fn every_program_is_installed() {
     assert_eq!(listed, programs);
 }
 
-/// Where a vendor is named besides: in the list of all vendors, and in the words about a runtime that is inside one.
+/// Files outside a vendor's folder that may name a vendor: the list of all vendors, and the description of the runtime
+/// inside one.
 const NAMED: [&str; 2] = ["adapter/mod.rs", "os/obeyed.rs"];

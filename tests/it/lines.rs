@@ -1,5 +1,5 @@
-//! The schemas and the code are equal: what a run writes is what the schema says, to the last field,
-//! and whatever the schema has, a run here writes.
+//! The schemas agree with the code: a run writes only what the schema allows, to the last field, and these runs write
+//! everything that the schema has.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::common::room::Room;
 use crate::common::schema::{self, Seen};
 use crate::common::side_by_side;
 
-/// All that Claude Code's stream can tell, but for calls.
+/// Every record of Claude Code's stream, apart from calls.
 const TELLS: &str = r#"
 say '{"type":"system","subtype":"hook_started","hook_name":"SessionStart:startup"}'
 say '{"type":"system","subtype":"init","session_id":"s1","model":"model-1","permissionMode":"default","apiKeySource":"none","output_style":"default","tools":["Bash"],"slash_commands":["one"],"skills":["two"],"agents":[{"name":"three"}],"plugins":[{"name":"p","source":"s","version":"1"},{"name":"q","new":[]},"r"],"mcp_servers":[{"name":"m","status":"connected"},{"name":"n"}],"claude_code_version":"2.1.332"}'
@@ -33,12 +33,12 @@ say '{"type":"assistant","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m1"
 say '{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"so"}]}}'
 "#;
 
-/// Its terminal record, with all that is read of it.
+/// Claude Code's last record, with every field that is read.
 const ENDS: &str = r#"
 say '{"type":"result","subtype":"success","is_error":false,"num_turns":2,"duration_api_ms":1,"ttft_ms":1,"time_to_request_ms":1,"total_cost_usd":0.5,"stop_reason":"end_turn","result":"fine","modelUsage":{"model-1":{}},"usage":{"input_tokens":7,"output_tokens":3,"cache_read_input_tokens":1,"cache_creation_input_tokens":1,"service_tier":"standard","speed":"standard","output_tokens_details":{"thinking_tokens":2}},"permission_denials":[{"tool_name":"Bash","tool_use_id":"d1","tool_input":{"command":"x"}}]}'
 "#;
 
-/// All that Codex's stream and rollout can tell.
+/// Every record of Codex's stream and rollout.
 const CODEX: &str = r#"
 begin
 record() { printf '%s\n' "$1" >> "$rollout"; }
@@ -53,8 +53,7 @@ printf '{"session_id":"t1","turn_id":"u","cwd":"/","hook_event_name":"Permission
 answer fine
 "#;
 
-/// A run under a frame: who runs it, what the frame holds besides its name, what `mh-run` is told,
-/// and what the stand-in does.
+/// A run under a frame: the vendor, flags for the frame, arguments for `mh-run`, and the stand-in's body.
 type Scene = (&'static str, &'static [&'static str], &'static [&'static str], String);
 
 const SHELL: &[&str] = &["--admit", "shell", "--handoff-none"];
@@ -76,7 +75,7 @@ const ALL: &[&str] = &[
     "--handoff-none",
 ];
 
-/// Runs that come to everything a run without an embedder can come to.
+/// Runs without an embedder that together write every event that such runs can.
 fn scenes() -> Vec<Scene> {
     let ended = |record: &str| format!("begin; say '{{\"type\":\"result\",{record}}}'");
     let owes = &["--admit", "shell", "--handoff-artifact", "plan.md"][..];
@@ -138,7 +137,7 @@ fn scenes() -> Vec<Scene> {
     ]
 }
 
-/// The lines of such a run, in this form.
+/// The lines of a scene in this output format.
 fn lines_of(scene: &Scene, form: &str) -> Vec<Value> {
     let (kind, sealed, told, body) = scene;
     let room = Room::new();
@@ -148,21 +147,21 @@ fn lines_of(scene: &Scene, form: &str) -> Vec<Value> {
     told_by(room.governed(kind, &[&["--output-format", form], *told].concat()))
 }
 
-/// The lines of a run that nobody answers.
+/// The lines of a run with an empty stdin.
 fn told_by(mut command: Command) -> Vec<Value> {
     let output = command.output().unwrap();
     assert!(!output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The lines of a run whose embedder answers each line so.
+/// The lines of a run whose embedder answers each line by these commands.
 fn play(mut command: Command, answer: impl Fn(&Value) -> Vec<String>) -> Vec<Value> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| {
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
         for command in answer(&line) {
-            // the run may be over
+            // the run may have ended
             let _ = stdin.write_all(format!("{command}\n").as_bytes());
         }
         line
@@ -182,7 +181,7 @@ fn decide(call: &str, decision: &Value) -> String {
     command(call, &json!({"command": "tool.decide", "call_id": call, "decision": decision}))
 }
 
-/// An embedder that decides by the name of a call, and says what it should not.
+/// An embedder that decides by the call's name, and sends wrong commands too.
 fn embedder(line: &Value) -> Vec<String> {
     let odd = || {
         vec![
@@ -209,7 +208,6 @@ fn embedder(line: &Value) -> Vec<String> {
     }
 }
 
-/// Runs that an embedder steers.
 fn asked() -> Vec<Value> {
     let calls = r#"
 begin
@@ -227,7 +225,7 @@ answer fine
             "begin; use interrupt Bash '{\"command\":\"x\"}'; call interrupt Bash '{\"command\":\"x\"}'; exec sleep 600",
             &[],
         ),
-        // a kept audit holds no inputs
+        // an audit by --audit holds no inputs
         ("begin; call replace Bash '{\"command\":\"x\"}'; answer fine", &["--audit", "../kept.jsonl"]),
         ("", &["--needs", "steer"]),
         ("", &["--", "--settings", "{}"]),
@@ -247,14 +245,14 @@ fn the_events_of_runs_are_all_that_their_schema_has() {
         lines.iter().for_each(|line| seen.look(line));
     }
     asked().iter().for_each(|line| seen.look(line));
-    // without a frame, and on a release that nothing is known of
+    // a run without a frame, and one on an unknown release
     let room = Room::new();
     room.claude("begin; use c1 Bash '{}'; hook PreToolUse Bash c1 '{}'; result c1 false ran; answer fine");
     let script = fs_err::read_to_string(room.path("bin/claude")).unwrap();
     room.program("bin/claude", &script.replace("2.1.332", "9.0.0"));
     let lines = told_by(room.command("claude", &["-p", "do it", "--output-format", "events"]));
     lines.iter().for_each(|line| seen.look(line));
-    // an audit of somebody's own holds no inputs, not even those that a decider gave
+    // an audit by --audit holds no inputs, not even those of a decider
     let room = Room::new();
     let decision = r#"{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"c1","decision":{"decision":"replace","input":{}}}"#;
     let decider =
@@ -320,7 +318,7 @@ fn the_commands_that_are_read_are_all_that_their_schema_has() {
         assert!(well(&line), "{line}");
         let value: Value = serde_json::from_str(&line).unwrap();
         seen.look(&value);
-        // each field is needed, and is no number
+        // each field is required, and none is a number
         for (name, field) in value.as_object().unwrap() {
             let (mut without, mut other) = (value.clone(), value.clone());
             without.as_object_mut().unwrap().remove(name);
@@ -344,7 +342,7 @@ fn the_commands_that_are_read_are_all_that_their_schema_has() {
         let value = serde_json::from_str(&line).unwrap();
         assert_eq!((well(&line), schema::fits("command", &value)), (false, false), "{line}");
     }
-    // what a run passes on to its hooks
+    // the line that a run passes on to its hooks
     let mut asking = Embedder::new(&Claude, Duration::ZERO, OnEof::Deny);
     let now = Instant::now();
     let (sender, answers) = channel();
@@ -370,7 +368,7 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
     };
     let source = |file: &str| fs_err::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let event = &schema::read("event");
-    // each event has its name in an attribute of its own
+    // each event's name stands in an attribute
     let renamed: Vec<String> = source("shared/protocol/event/mod.rs")
         .lines()
         .filter_map(|line| Some(line.trim().strip_prefix("#[serde(rename = \"")?.strip_suffix("\")]")?.into()))
@@ -393,7 +391,7 @@ fn the_words_of_the_schemas_are_those_of_the_code() {
     }
 }
 
-/// Run a program of the package in the fixtures; its exit code and standard output.
+/// Run a program in the fixtures' folder; its exit code, stdout and stderr.
 fn run(program: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(crate::common::program(program))
         .args(arguments)
@@ -411,9 +409,9 @@ fn schemas_are_printed_by_name_and_are_schemas() {
     for name in schema::SCHEMAS {
         let (code, stdout, _) = run("mh-run", &["schema", name]);
         assert_eq!((code, stdout.as_str()), (Some(0), &*schema::text(name)));
-        // that it is a schema is looked at before any value is held to it
+        // the check of a value fails if the file is no schema
         assert!(!schema::fits(name, &Value::Null), "{name}");
-        // one that is printed says nothing against a field that is added; a frame's is closed
+        // printed schemas allow fields that are added later; the frame's allows none
         assert_eq!(stdout.contains("\"additionalProperties\": false"), name == "frame", "{name}");
     }
     let (code, stdout, _) = run("mh-run", &["schema"]);
@@ -439,7 +437,7 @@ fn capabilities_are_what_the_run_goes_by() {
         seen.look(&value);
         assert_eq!(value["measured"], vendor.facts().table.release);
         assert_eq!(value["oldest"], vendor.facts().oldest);
-        // as the run itself answers them, at its start
+        // as the run itself answers at its start
         for ((name, why), row) in controls(vendor).zip(value["commands"].as_array().unwrap()) {
             assert_eq!((row["command"].as_str(), row["honoured"].as_bool()), (Some(name), Some(why.is_none())));
             let room = Room::new();
@@ -450,7 +448,7 @@ fn capabilities_are_what_the_run_goes_by() {
             let refused = refused.map_or(Value::Null, |line| line["outcome"]["refused"]["code"].clone());
             assert_eq!(row["refused"].get("code").cloned().unwrap_or_default(), refused, "{name}");
         }
-        // and every tool of the hook's own table
+        // and as the hook's own table lists its tools
         let (_, table, _) = run(&format!("mh-hook-{word}"), &["--table"]);
         let names = |list: &str, at: &str| -> Vec<String> {
             let rows = value[list].as_array().unwrap().iter();
@@ -496,10 +494,10 @@ fn frames_are_what_their_schema_says_where_a_schema_can_say_it() {
         schema::holds("verify", &verdict);
         match verdict["refusal"]["name"].as_str() {
             None => seen.look(&value),
-            // it has the shape, or its digest has not
+            // an edited document has the right shape
             Some("edited") => {}
             Some(_) => {
-                // that a key stands twice, and how a number is written, no schema sees
+                // no schema can see duplicate keys or the spelling of a number
                 let why = verdict["refusal"]["why"].as_str().unwrap();
                 let unseen = why.contains("stands twice") || why.contains("not a whole number");
                 assert!(unseen || !schema::fits("frame", &value), "{}", file.display());
@@ -541,7 +539,7 @@ fn frames_are_what_their_schema_says_where_a_schema_can_say_it() {
         room.seal(flags);
         let mut frame: Value = serde_json::from_str(&room.text("frame.json")).unwrap();
         seen.look(&frame);
-        // what is null may be left out, and no path rules are none
+        // null members may be left out, and so may an empty list of path rules
         leave_out(&mut frame);
         if frame.get("subjects").is_none() {
             frame["subjects"] = json!({});

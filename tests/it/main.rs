@@ -1,10 +1,10 @@
-//! The tests of the built programs, by subject, in one program so that it is linked once. Black box: a program is started,
-//! and what it says and how it ends is compared with what the tables and pages say. `cargo test --test it faults::` runs one
-//! subject.
+//! The tests of the built programs, by subject, in one program so that it is linked once. They are black-box tests: a
+//! test starts a program and compares its output and exit code with the tables and pages. `cargo test --test it
+//! faults::` runs one subject.
 //!
-//! They share a process, and run side by side in it: a test that needs another folder, environment, limit or mask gives it to
-//! the program that it starts, never to itself.
-// clippy takes only functions marked as tests for tests
+//! The tests run side by side in one process. A test that needs another folder, environment, limit or mask sets it on
+//! the program that it starts, never on this process.
+// clippy counts only functions marked `#[test]` as tests
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 mod ask;

@@ -1,4 +1,4 @@
-//! An embedder: it starts a run, says lines and hears them.
+//! An embedder for the tests: it starts a run, writes commands and reads lines.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::common::room::{Room, like};
 use crate::common::schema;
 
-/// Long enough on any machine.
+/// A time that is long enough on any machine.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A run, with its lines.
+/// A running turn and the lines so far.
 pub struct Asking {
     pub child: Child,
     pub stdin: Option<ChildStdin>,
@@ -21,7 +21,7 @@ pub struct Asking {
     pub seen: Vec<Value>,
 }
 
-/// What a run came to.
+/// An ended run: exit code, lines and stderr.
 pub struct Over {
     pub code: Option<i32>,
     pub lines: Vec<Value>,
@@ -29,26 +29,26 @@ pub struct Over {
 }
 
 impl Asking {
-    /// Start it under `--decisions ask`.
+    /// Start a run under `--decisions ask`.
     pub fn start(room: &Room, kind: &str, more: &[&str]) -> Asking {
         Asking::of(&mut room.governed(kind, &[&["--decisions", "ask"], more].concat()))
     }
 
-    /// Start this.
+    /// Start a command as the run.
     pub fn of(command: &mut Command) -> Asking {
         let (mut run, stdout) = Asking::unread(command);
         run.read(stdout);
         run
     }
 
-    /// Start this, its lines not read yet.
+    /// Start a command as the run, without reading its stdout yet.
     pub fn unread(command: &mut Command) -> (Asking, ChildStdout) {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         (Asking { stdin: child.stdin.take(), child, lines: channel().1, seen: Vec::new() }, stdout)
     }
 
-    /// Read its lines from now on.
+    /// Read the run's lines from now on.
     pub fn read(&mut self, stdout: ChildStdout) {
         let (sender, lines) = channel();
         let stdout = BufReader::new(stdout);
@@ -56,7 +56,7 @@ impl Asking {
         self.lines = lines;
     }
 
-    /// Say a line, or as much of it as is taken.
+    /// Write a command line, as far as the run still takes it.
     pub fn say(&mut self, line: impl AsRef<[u8]>) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(line.as_ref()).unwrap();
@@ -71,13 +71,13 @@ impl Asking {
         self.say(decision_line(id, call, decision));
     }
 
-    /// The next line of this event.
+    /// Wait for the next line of this event.
     #[track_caller]
     pub fn next(&mut self, event: &str) -> Value {
         self.until(event, |_| true)
     }
 
-    /// The next line of this event that is as wanted.
+    /// Wait for the next line of this event for which `wanted` holds.
     #[track_caller]
     pub fn until(&mut self, event: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
@@ -92,7 +92,7 @@ impl Asking {
         }
     }
 
-    /// The answer to this command, which is the next one that is answered.
+    /// Wait for the next answer to a command, which has to be for this one.
     #[track_caller]
     pub fn answered(&mut self, id: &str) -> Value {
         let line = self.next("command.result");
@@ -100,13 +100,13 @@ impl Asking {
         line["outcome"].clone()
     }
 
-    /// This command is done.
+    /// Check that this command is done.
     #[track_caller]
     pub fn done(&mut self, id: &str) {
         assert_eq!(self.answered(id), json!({"result": "ok", "applies_at": null}));
     }
 
-    /// This command is refused by this code, for a reason with these words.
+    /// Check that this command is refused with this code, for a reason with these words.
     #[track_caller]
     pub fn refused(&mut self, id: &str, code: &str, words: &str) {
         let outcome = self.answered(id);
@@ -114,7 +114,7 @@ impl Asking {
         assert!(outcome["refused"]["reason"].as_str().unwrap().contains(words), "{words}: {outcome}");
     }
 
-    /// To its end, with what every run owes.
+    /// Wait for the end, and check what holds for every run.
     #[track_caller]
     pub fn end(mut self) -> Over {
         let closed = self.next("stream.closed");
@@ -155,12 +155,11 @@ impl Drop for Asking {
 }
 
 impl Over {
-    /// The names of the events, in order.
     pub fn names(&self) -> Vec<&str> {
         self.lines.iter().map(|line| line["event"].as_str().unwrap()).collect()
     }
 
-    /// The one line of this event, about this call where one is named.
+    /// The only line of this event, or the only one about this call.
     #[track_caller]
     pub fn only(&self, event: &str, call: Option<&str>) -> &Value {
         let about = |line: &&Value| line["event"] == event && call.is_none_or(|call| line["call_id"] == call);
@@ -169,13 +168,12 @@ impl Over {
         found[0]
     }
 
-    /// The warnings of this code.
     pub fn warnings(&self, code: &str) -> Vec<&str> {
         let of = |line: &&Value| line["event"] == "warning" && line["code"] == code;
         self.lines.iter().filter(of).map(|line| line["message"].as_str().unwrap()).collect()
     }
 
-    /// The decision about a call, who made it, and its reason.
+    /// A call's decision, the one who decided, and the reason.
     #[track_caller]
     pub fn decided(&self, call: &str) -> (&str, &str, &str) {
         let line = self.only("tool.decided", Some(call));
@@ -183,25 +181,23 @@ impl Over {
         (word("/decision/decision"), word("/decided_by"), word("/decision/reason"))
     }
 
-    /// Why the stream was closed.
+    /// The reason in `stream.closed`.
     pub fn reason(&self) -> &str {
         self.only("stream.closed", None)["reason"].as_str().unwrap()
     }
 }
 
-/// Lines as far as a person can read them.
+/// Lines, cut to a length for people.
 pub fn short(lines: &[Value]) -> String {
     lines.iter().map(|line| line.to_string().chars().take(300).collect::<String>() + "\n").collect()
 }
 
-/// A command line.
 pub fn command(id: &str, rest: Value) -> String {
     let mut line = json!({"format": "metaharness.command/1", "id": id});
     line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
     line.to_string()
 }
 
-/// A `tool.decide` line.
 pub fn decision_line(id: &str, call: &str, decision: Value) -> String {
     command(id, json!({"command": "tool.decide", "call_id": call, "decision": decision}))
 }
@@ -218,7 +214,7 @@ pub fn replace(input: Value) -> Value {
     json!({"decision": "replace", "input": input})
 }
 
-/// The exit code, which has to come.
+/// Wait for the end; the exit code.
 #[track_caller]
 pub fn wait(child: &mut Child) -> Option<i32> {
     let start = Instant::now();
@@ -245,7 +241,7 @@ pub fn signal(pid: u32, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Whether a process with this word on its command line lives.
+/// Whether a process has this word in its command line.
 pub fn alive(mark: &str) -> bool {
     fs_err::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = fs_err::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -253,7 +249,8 @@ pub fn alive(mark: &str) -> bool {
     })
 }
 
-/// Wait until no process with this word lives. Who is told twice waits for nobody, and what is killed takes its time.
+/// Wait until no process has this word in its command line. A vendor that is told twice to stop waits for nothing, and
+/// a kill takes its time.
 pub fn gone(mark: &str) {
     let start = Instant::now();
     while alive(mark) {
@@ -262,12 +259,12 @@ pub fn gone(mark: &str) {
     }
 }
 
-/// A number of seconds to sleep that no other test has.
+/// A number of seconds for `sleep` that no other test uses.
 pub fn mark(number: u32) -> String {
     format!("{}.{}", 700_000 + number, std::process::id())
 }
 
-/// Both stand-ins, the same turn.
+/// Write the same body for either stand-in.
 pub fn both(room: &Room, kind: &str, body: &str) {
     match kind {
         "claude" => room.claude(body),
@@ -275,7 +272,7 @@ pub fn both(room: &Room, kind: &str, body: &str) {
     };
 }
 
-/// The same command, started by a shell as `"$@"` of this script.
+/// The command, started by a shell as `"$@"` of this script.
 pub fn through_shell(command: &Command, script: &str) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());

@@ -1,4 +1,4 @@
-//! Calls that wait, alone and side by side.
+//! Calls that wait for a decision, one or several at once.
 
 use std::time::Instant;
 
@@ -52,7 +52,7 @@ fn ten_calls_side_by_side_each_get_their_own_decision() {
         let call = "call c$n Bash '{\"command\":\"'$n'\"}' CommandExecution";
         both(&room, kind, &format!("begin; for n in {numbers}; do ({call}) & done; wait; answer fine"));
         let mut run = Asking::start(&room, kind, &[]);
-        // early: nobody has asked yet, and the word is not kept
+        // early: nobody has asked yet, so the decision is not kept
         run.decide("early", "c1", deny("early"));
         run.refused("early", "UNKNOWN_CALL", "c1");
         for _ in 0..10 {
@@ -67,7 +67,7 @@ fn ten_calls_side_by_side_each_get_their_own_decision() {
             if number != 1 {
                 run.refused("mixed", "UNKNOWN_CALL", &call);
             } else {
-                // that is the tenth, which has its decision
+                // the tenth call has its decision
                 run.refused("mixed", "TOO_LATE", "c10");
             }
             run.decide(&id, &call, word);
@@ -84,7 +84,7 @@ fn ten_calls_side_by_side_each_get_their_own_decision() {
             assert_eq!(by, "embedder");
             match (number % 2 == 0, kind) {
                 (true, _) => {
-                    // Codex hears nothing where a call may run
+                    // an admitted call is told nothing on Codex
                     assert_eq!(decision, if kind == "claude" { "allow" } else { "abstain" });
                     assert_eq!(ran.unwrap()["is_error"], false, "{call}");
                 }
@@ -109,7 +109,7 @@ fn each_deadline_is_counted_from_its_own_call() {
     assert!(denied["latency_ms"].as_u64().unwrap() >= 4500);
     run.decide("late", "c1", allow());
     run.refused("late", "TOO_LATE", "c1");
-    // the other has its own time still, unless this machine has slept
+    // the second call has its own time left, unless the machine was suspended
     if second.elapsed().as_secs_f64() < 2.0 {
         run.decide("2", "c2", allow());
         run.done("2");
@@ -145,7 +145,7 @@ fn an_id_that_comes_again_is_denied_and_takes_nothing_from_the_first() {
     let over = run.end();
     assert!(room.text("same").contains("no decision is used twice"), "{}", room.text("same"));
     assert!(room.text("other").contains("REQUEST_MUTATED"), "{}", room.text("other"));
-    // what was decided is the first's
+    // the decision is the first call's
     assert_eq!(over.decided("c1"), ("allow", "embedder", ""));
     assert_eq!(over.warnings("REQUEST_MUTATED").len(), 3);
 }

@@ -1,4 +1,4 @@
-//! Every command line has one answer, and every refusal its code.
+//! Each command line gets one answer, and each refusal its code.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 
@@ -9,7 +9,7 @@ use crate::common::room::Room;
 
 const ONE_CALL: &str = "begin; call c1 Bash '{\"command\":\"x\"}'; answer fine";
 
-/// A line of just so many bytes.
+/// A line of exactly this length.
 fn padded(line: String, length: usize) -> String {
     let space = " ".repeat(length - line.len());
     line.replacen('{', &format!("{{{space}"), 1)
@@ -73,12 +73,12 @@ fn a_line_that_is_no_command_is_malformed_under_its_id_or_a_dash() {
         run.say(line);
         run.refused(id, "MALFORMED", why);
     }
-    // by its place alone, and not a byte of it
+    // the refusal gives the place and no byte of the line
     run.say(b"{\"id\":\"7\",\"secret\xff\":1}");
     let outcome = run.answered("-");
     let reason = outcome["refused"]["reason"].as_str().unwrap();
     assert!(reason.contains("byte 17") && !reason.contains("secret"), "{reason}");
-    // none of it has touched the call
+    // the refused lines left the call alone
     run.decide("last", "c1", allow());
     run.done("last");
     let over = run.end();
@@ -92,7 +92,7 @@ fn a_command_that_cannot_be_honoured_is_refused_by_name_when_it_is_well_formed()
     for kind in ["claude", "codex"] {
         let room = Room::new();
         match kind {
-            // a command that comes when the turn is over is heard by nobody
+            // a command after the turn's end gets no answer
             "claude" => room.claude(&ONE_CALL.replace("answer", "sleep 1; answer")),
             _ => room.codex("begin; call c1 Bash '{\"command\":\"x\"}' CommandExecution; sleep 1; answer fine"),
         };
@@ -260,7 +260,7 @@ fn a_replace_goes_through_whole_or_is_refused_by_name() {
     let new = json!({"command": "printf '\u{2028}ü' | cat", "timeout": 5});
     run.decide("good", "c1", replace(new.clone()));
     run.done("good");
-    // what the frame does not admit is not admitted by a replace
+    // a replace cannot admit what the frame does not
     run.until("tool.requested", |line| line["call_id"] == "c2");
     run.decide("relative", "c2", replace(json!({"file_path": "a"})));
     run.refused("relative", "UNSUPPORTED_CONTROL", "not an absolute path; it still waits");
@@ -288,7 +288,7 @@ fn a_replace_goes_through_whole_or_is_refused_by_name() {
 fn codex_takes_a_replace_where_it_takes_all_of_it() {
     let room = Room::new();
     room.codex("begin; call c1 Bash '{\"command\":\"x\"}' CommandExecution; answer fine");
-    // an audit of one's own holds no inputs, and the line has it all the same
+    // an audit by --audit holds no inputs, and the line has the input all the same
     let audit = room.path("audit");
     let mut run = Asking::start(&room, "codex", &["--audit", audit.to_str().unwrap()]);
     assert_eq!(run.next("tool.requested")["input"], json!({"command": "x"}));

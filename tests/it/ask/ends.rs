@@ -1,5 +1,5 @@
-//! How a turn ends that somebody steers: by a command, by the embedder's end, by a signal, by its
-//! time, by the vendor itself.
+//! The ends of a turn that an embedder steers: by a command, by the embedder's end, by a signal, by a timeout, by the
+//! vendor itself.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::ask::asking::{Asking, Over, alive, allow, both, deny, made, mark, signal, through_shell, wait};
 use crate::common::room::Room;
 
-/// Two calls wait side by side, and a process in a session of its own lies beside them.
+/// Start a turn in which two calls wait, beside a process in a session of its own.
 fn two_waiting(room: &Room, kind: &str, mark: &str, more: &[&str]) -> Asking {
     let call = |id: &str| format!("(call {id} Bash '{{\"command\":\"{id}\"}}' CommandExecution)");
     both(room, kind, &format!("begin; setsid sleep {mark} & {} & {} & wait; answer fine", call("c1"), call("c2")));
@@ -18,7 +18,7 @@ fn two_waiting(room: &Room, kind: &str, mark: &str, more: &[&str]) -> Asking {
     run
 }
 
-/// Both were denied, in words, before the turn was stopped.
+/// Check that both calls were denied in lines before the turn was stopped.
 #[track_caller]
 fn abandoned(over: &Over, why: &str) {
     let warnings = over.warnings("PENDING_CALL_ABANDONED");
@@ -26,7 +26,7 @@ fn abandoned(over: &Over, why: &str) {
     for warning in warnings {
         assert!(warning.ends_with(&format!("waited for a decision, and was denied: {why}")), "{warning}");
     }
-    // and the hooks have passed that on, if the vendor let them live so long
+    // the hooks passed the denial on, unless the vendor ended them before
     for call in ["c1", "c2"] {
         let (decision, by, reason) = over.decided(call);
         assert_eq!((decision, by), ("deny", "adapter"));
@@ -55,7 +55,7 @@ fn interrupt_and_halt_deny_what_waits_and_then_stop_the_turn() {
         assert!(over.stderr.ends_with(&error), "{}", over.stderr);
         let ended = over.only("session.ended", None);
         assert_eq!(ended["is_error"], true);
-        // what came after it has its answer too
+        // later commands are answered too
         for id in ["late", "again"] {
             if let Some(line) = over.lines.iter().find(|line| line["id"] == id) {
                 assert_eq!(line["outcome"]["refused"]["code"], "TOO_LATE", "{line}");
@@ -133,7 +133,7 @@ fn an_embedder_that_is_killed_leaves_nothing_running() {
     room.claude(&format!(
         "begin; setsid sleep {mark} & {call} & wait; while :; do use c2 Bash '{{}}'; sleep 0.05; done"
     ));
-    // the embedder is a shell that asks for nothing, and holds both ends
+    // the embedder is a shell that asks for nothing and holds both ends
     let script = "mkfifo in out; \"$@\" <in >out 2>err & exec 3>in 4<out; echo $! > run; \
                   while read -r line <&4; do case $line in *tool.requested*) : > asked ;; esac; done";
     let mut embedder = through_shell(&room.governed("claude", &["--decisions", "ask"]), script).spawn().unwrap();
@@ -174,7 +174,7 @@ fn a_signal_and_the_end_of_the_time_deny_what_waits() {
 #[test]
 fn time_goes_by_however_much_the_vendor_says() {
     let room = Room::new();
-    // it hears no signal, and never stops talking
+    // this vendor ignores signals and never stops writing
     let flood = "trap '' INT TERM; yes \"$(use c1 Bash '{}')\"";
     room.claude(&format!("begin; (call c2 Bash '{{\"command\":\"x\"}}'; touch \"$ROOM/denied\") & {flood}"));
     let over = Asking::start(&room, "claude", &["--deadline", "1", "--timeout", "2"]).end();
@@ -204,7 +204,7 @@ fn a_vendor_that_ends_while_a_call_waits_takes_the_call_with_it() {
 #[test]
 fn a_hook_that_is_killed_while_it_waits_is_told_and_its_call_is_unenforced_if_it_runs() {
     let room = Room::new();
-    // what a vendor does that lets a call run whose hook has failed
+    // the behaviour of a vendor that runs a call whose hook failed
     let call = "use c1 Bash '{\"command\":\"x\"}'; hook PreToolUse Bash c1 '{\"command\":\"x\"}'; result c1 false ran";
     room.claude(&format!("begin; {call}; until [ -e \"$ROOM/go\" ]; do sleep 0.02; done; answer fine"));
     let mut run = Asking::start(&room, "claude", &[]);
@@ -318,7 +318,7 @@ fn a_run_that_waits_ends_with_the_process_that_it_waits_for() {
     assert!(!alive(&mark));
 }
 
-/// Codex's stream tells of a call when it is over: that it runs is known from its hook alone.
+/// Codex's stream tells of a call only when it is over; until then, only the hook tells that it runs.
 #[test]
 fn a_turn_that_the_embedder_stops_in_a_call_says_so_however_little_the_vendor_has_told() {
     for (kind, name) in [("codex", "interrupt"), ("codex", "halt"), ("claude", "interrupt")] {

@@ -1,5 +1,5 @@
-//! `mh-run` that tells its turn in lines, and `--decisions ask`, where an embedder steers it: on
-//! stand-ins that fire the real hooks.
+//! `mh-run` with its turn as lines, and `--decisions ask`, where an embedder steers the turn. The vendors are stand-ins
+//! that fire the real hooks.
 
 mod asking;
 mod calls;

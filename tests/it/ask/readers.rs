@@ -1,4 +1,4 @@
-//! Whoever reads standard output: slow, stopped, or gone.
+//! Readers of stdout that are slow, stopped or gone.
 
 use std::process::{ChildStdout, Stdio};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::ask::asking::{Asking, alive, allow, gone, made, mark, signal, wait};
 use crate::common::room::{Ended, Room};
 use crate::common::side_by_side;
 
-/// More lines than are held, and a file when nearly all that are held are there.
+/// Writes more lines than the run holds back, and makes a file when nearly as many are there.
 const FLOOD: &str = "much=$(head -c 60000 /dev/zero | tr '\\0' x); \
     flood() { for i in 0 1 2 3 4 5 6 7 8 9 a b c d e f g; do for j in 0 1 2 3 4 5 6 7 8 9 a b c d e f g h i j; do \
     say '{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"content\":[{\"type\":\"text\",\"text\":\"'$much'\"}]}}'; \
@@ -25,7 +25,7 @@ fn a_reader_that_stops_for_a_while_loses_nothing_and_holds_no_call_up() {
     let room = Room::new();
     let calls = "hook PreToolUse Bash c1 '{\"command\":\"x\"}'; cp \"$ROOM/answer\" \"$ROOM/denied\"";
     let (mut run, stdout) = stuck(&room, &format!("flood & {calls}; wait; answer fine"), &["--deadline", "1"]);
-    // the call's deadline is kept while nobody reads
+    // the call's deadline holds while nobody reads
     made(&room, "denied");
     run.read(stdout);
     run.decide("1", "c1", allow());
@@ -73,11 +73,11 @@ fn a_vendor_that_is_told_to_stop_can_say_its_last_although_nobody_reads() {
 #[test]
 fn a_second_signal_does_not_wait_at_all() {
     side_by_side(&[false, true], |&ended| {
-        // beside one that is told once, and waits
+        // one run gets a single signal and waits
         let rooms = [Room::new(), Room::new()];
         let marks = [0, 1].map(|which| mark(30 + 2 * which + u32::from(ended)));
         let [(mut run, stdout), (mut waits, its_stdout)] = [0, 1].map(|which| {
-            // one turn goes on, one is over and cannot be told
+            // one turn goes on; the other is over and cannot write its end
             let body = match ended {
                 false => format!("trap '' INT TERM; touch \"$ROOM/ready\"; flood; sleep {}", marks[which]),
                 true => "say \"$much\"; flood 2>&1 | head -c 3000000; answer fine; touch \"$ROOM/ready\"".into(),
@@ -159,7 +159,7 @@ fn a_reader_that_hangs_up_in_the_middle_stops_the_vendor_and_one_that_reads_on_c
 fn a_transcript_that_nobody_reads_holds_nothing_up() {
     let room = Room::new();
     room.claude(&format!("{FLOOD}; begin; flood; call c1 Bash '{{\"command\":\"x\"}}'; answer fine"));
-    // its stderr is a pipe that is read when all else is over
+    // stderr is a pipe that is read when everything else is over
     let mut run = Asking::start(&room, "claude", &["--verbose"]);
     run.next("tool.requested");
     run.decide("1", "c1", allow());

@@ -1,4 +1,4 @@
-//! What is refused before anything is started.
+//! Refusals before anything is started.
 
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ fn what_is_refused_for_another_cause_says_nothing_on_standard_output() {
     room.claude("begin; answer fine");
     room.run("claude", &["--decisions", "ask", "--digest", &"0".repeat(64)]).refused("frame.json: ");
     room.run("codex", &["--decisions", "ask"]).refused("codex");
-    // something is to be warned of, and the vendor is gone when it is to be started
+    // there is something to warn of, and the vendor cannot be started
     for more in [&["--decisions", "ask"][..], &["--output-format", "events"], &["--output-format", "stream-json"]] {
         let gone = "[ \"$1\" = --version ] && echo '9.9.9 (Claude Code)' && rm \"$0\"";
         room.program("bin/claude", &format!("#!/bin/sh\n{gone}\n"));

@@ -1,4 +1,4 @@
-//! The socket that the hooks ask at, and who else comes there.
+//! Strangers at the socket that the hooks ask at.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::ask::asking::{Asking, PATIENCE, allow, deny, through_shell};
 use crate::common::room::Room;
 
-/// Where the hooks of the run that this room's stand-in is in are to ask.
+/// The socket for the hooks of the run in this room.
 pub fn socket(room: &Room) -> PathBuf {
     let arguments = room.text("arguments");
     let from = arguments.split("unix:").nth(1).unwrap();
@@ -26,7 +26,7 @@ fn question(call: &str, input: &str) -> String {
 const ONE_CALL: &str =
     "begin; until [ -e \"$ROOM/go\" ]; do sleep 0.02; done; call c1 Bash '{\"command\":\"x\"}'; answer fine";
 
-/// A run of one call, its session begun, and where its hooks ask.
+/// Start a run of one call; its session has begun. The path is the socket's.
 fn begun() -> (Room, Asking, PathBuf) {
     let room = Room::new();
     room.claude(ONE_CALL);
@@ -98,7 +98,7 @@ fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
         stranger.write_all(line.as_bytes()).unwrap();
         stranger
     };
-    // it takes the id of a call that is to come, and the embedder is taken in
+    // the stranger takes the id of a call that is still to come, and deceives the embedder
     let stranger = ask(&question("c1", "{\"command\":\"y\"}"));
     run.next("tool.requested");
     run.decide("1", "c1", allow());
@@ -106,7 +106,7 @@ fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
     let mut heard = String::new();
     BufReader::new(&stranger).read_line(&mut heard).unwrap();
     assert!(heard.contains("\"decision\":\"allow\""), "{heard}");
-    // what was allowed is not what the real call is
+    // the allowed call is another than the real one
     fs_err::write(room.path("go"), "").unwrap();
     let over = run.end();
     assert_eq!(over.warnings("REQUEST_MUTATED").len(), 1);
@@ -131,7 +131,7 @@ fn one_that_asks_and_hangs_up_is_told_and_waits_no_more() {
     assert_eq!(run.end().code, Some(0));
 }
 
-/// Take the socket's place, and answer with this.
+/// Listen in the socket's place, and answer with this decision.
 fn usurp(path: &std::path::Path, decision: serde_json::Value, real: Option<PathBuf>) {
     fs_err::rename(path, path.with_extension("real")).unwrap();
     let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
@@ -141,7 +141,7 @@ fn usurp(path: &std::path::Path, decision: serde_json::Value, real: Option<PathB
             let mut line = String::new();
             BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
             if let Some(real) = &real {
-                // the embedder is asked, and not listened to
+                // ask the embedder, and pass its answer over
                 let mut real = UnixStream::connect(real).unwrap();
                 real.write_all(line.as_bytes()).unwrap();
                 BufReader::new(real).read_line(&mut String::new()).unwrap();
@@ -159,7 +159,7 @@ fn whoever_answers_in_the_embedders_place_leaves_the_turn_unenforced() {
     let own = json!({"decision": "replace", "input": {"command": "mine"}});
     let (embedders, abstain) =
         (json!({"decision": "replace", "input": {"command": "y"}}), json!({"decision": "abstain"}));
-    // what it says, and what the embedder said to the same question, where it was put to it
+    // the usurper's decision, and the embedder's decision on the same question if it was asked
     for (said, heard) in [
         (allow(), None),
         (allow(), Some(deny("no"))),
@@ -169,7 +169,7 @@ fn whoever_answers_in_the_embedders_place_leaves_the_turn_unenforced() {
     ] {
         for kind in ["claude", "codex"] {
             if kind == "codex" && heard.as_ref().is_some_and(|heard| heard["decision"] == "abstain") {
-                // an allow goes out as one there
+                // on Codex an allow goes out like an abstain
                 continue;
             }
             let room = Room::new();

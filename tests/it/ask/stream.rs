@@ -1,4 +1,4 @@
-//! `--output-format stream-json`: the lines of Claude Code's own stream, made of either vendor's.
+//! `--output-format stream-json`: lines in the form of Claude Code's own stream, for both vendors.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -51,7 +51,7 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
         );
         assert!(init["session_id"].is_string() && init["cwd"].is_string() && init["frame"].is_string());
         assert_eq!(records[1], json!({"type": "user", "text": "do it"}));
-        // the stream and the hook's word are two files: on a busy machine either is seen first
+        // the stream and the hook's audit are two files, and on a busy machine either may be read first
         assert!(records.contains(&json!({"type": "reasoning", "text": "hm"})), "{records:?}");
         let used = |id: &str| records.iter().position(|record| record["type"] == "tool_use" && record["id"] == id);
         let over = |id: &str| records.iter().position(|record| record["type"] == "tool_result" && record["id"] == id);
@@ -68,7 +68,7 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
             (&last["type"], &last["outcome"], &last["result"], &last["refused"][0]["call_id"]),
             (&json!("result"), &json!("tool_failed"), &json!("fine"), &json!("c2"))
         );
-        // what the frame decided is no approval
+        // a decision of the frame is no approval
         assert!(!types(&records).contains(&"approval"));
     }
 }

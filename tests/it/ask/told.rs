@@ -1,4 +1,4 @@
-//! The lines of a turn that nobody steers: `--output-format events`.
+//! The lines of a turn without an embedder: `--output-format events`.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn commands_are_not_heard_where_nobody_is_asked() {
     run.say("halt");
     run.stdin = None;
     let over = run.end();
-    // it is prompt, as without lines
+    // stdin is the prompt, as without lines
     assert_eq!((over.code, room.text("prompt").as_str()), (Some(0), "halt\n\ndo it"));
     assert!(!over.names().contains(&"command.result"));
 }

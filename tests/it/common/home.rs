@@ -1,5 +1,4 @@
-//! A home, a project and copies of the programs, none of it in a temporary folder: `mh-setup`
-//! refuses those.
+//! A home, a project and copies of the programs. None lies in a temporary folder, since `mh-setup` refuses those.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -20,14 +19,14 @@ impl Home {
         let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
         let base = match permissions::temporary(&built) {
             None => built,
-            // a checkout in a temporary folder: the home is the one place that is none
+            // the checkout is in a temporary folder, and the home is the one place that is not
             Some(_) => {
                 PathBuf::from(std::env::var_os("HOME").expect("no HOME, and the checkout is in a temporary folder"))
             }
         };
         let root = tempfile::Builder::new().prefix(".mh-setup-test-").tempdir_in(base).unwrap();
         let scratch = Home { root };
-        // with a root of its own: what lies above it, in a home, is no configuration of the project's
+        // a `.git` makes the folder a root of its own, so configuration above it does not count
         for folder in ["bin", "home", "codex", "project", "path", ".git"] {
             fs::create_dir(scratch.at(folder)).unwrap();
         }
@@ -39,7 +38,7 @@ impl Home {
             let copy = scratch.at("bin").join(name);
             fs::hard_link(built, &copy).or_else(|_| fs::copy(built, &copy).map(drop)).unwrap();
         }
-        // what Codex takes where a person's own shell is neither bash nor zsh
+        // Codex takes bash where a person's own shell is neither bash nor zsh
         let path = std::env::var_os("PATH").unwrap_or_default();
         let bash = std::env::split_paths(&path).map(|folder| folder.join("bash")).find(|bash| bash.is_file());
         fs_err::os::unix::fs::symlink(bash.expect("no bash on PATH"), scratch.at("path/bash")).unwrap();
@@ -49,7 +48,7 @@ impl Home {
         scratch
     }
 
-    /// No program of this name on PATH.
+    /// Remove this program from PATH.
     pub fn without_vendor(&self, word: &str) {
         fs::remove_file(self.at(&format!("path/{word}"))).unwrap();
     }
@@ -62,7 +61,7 @@ impl Home {
         self.at(path).to_str().unwrap().into()
     }
 
-    /// A sealed frame that admits these.
+    /// A sealed frame that admits these operations.
     pub fn frame(&self, name: &str, operations: &[Operation]) -> PathBuf {
         let frame = Frame {
             workflow: Workflow { id: "release".into(), version: "1".into() },
@@ -87,7 +86,7 @@ impl Home {
         fs::read_to_string(self.at(path)).unwrap()
     }
 
-    /// A program on PATH that says this when asked for its release.
+    /// Put a program on PATH that answers `--version` with this.
     pub fn vendor(&self, word: &str, says: &str) {
         executable(&self.at(&format!("path/{word}")), &format!("#!/bin/sh\necho '{says}'\n"));
     }
@@ -104,7 +103,7 @@ impl Home {
         command
     }
 
-    /// Run it; its standard output, if it ends well.
+    /// Run `mh-setup`, which has to succeed; its stdout.
     pub fn run(&self, arguments: &[&str]) -> String {
         let done = self.setup(arguments).assert().success();
         let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
@@ -114,7 +113,7 @@ impl Home {
         text
     }
 
-    /// Run it; what it says as it fails with this code.
+    /// Run `mh-setup`, which has to fail with this code; its stderr.
     pub fn fails(&self, arguments: &[&str], code: i32) -> String {
         let done = self.setup(arguments).assert().code(code).stdout("");
         String::from_utf8(done.get_output().stderr.clone()).unwrap()
@@ -126,11 +125,10 @@ pub fn set_mode(file: &Path, mode: u32) {
     fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What a command of `mh-setup` came to.
+/// The output of `mh-setup`.
 pub struct Done(Output);
 
 pub trait Assert {
-    /// Run it.
     fn assert(&mut self) -> Done;
 }
 

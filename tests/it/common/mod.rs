@@ -1,6 +1,6 @@
-//! What the tests share: fixtures, tables, frames made on the spot, and runs of the built programs.
+//! Shared by the tests: fixtures, tables, made frames, and runs of the built programs.
 //!
-//! Every run gets a cleared environment, so that nothing of the machine's can answer for a program.
+//! Every run starts with an empty environment, so that no setting of the machine changes an answer.
 
 pub mod home;
 pub mod room;
@@ -22,27 +22,27 @@ pub const VENDORS: [&str; 2] = [CLAUDE, CODEX];
 /// The golden frame's published digest.
 pub const GOLDEN: &str = "43a6f845a21f3475569323950a9d276bfed3df11979adc3edf18878da6963a12";
 
-/// Whether what is repeated is repeated as often as it ever was: `MH_TEST_LONG=1`, which `.ci/run` sets. Elsewhere
-/// the same is tried, less often.
+/// Whether repeated trials run as often as in CI, which sets `MH_TEST_LONG=1`. Elsewhere they run less often.
 pub fn long() -> bool {
     std::env::var_os("MH_TEST_LONG").is_some_and(|value| value == "1")
 }
 
-/// How often something is repeated: so often in CI, else a few times.
+/// The number of repetitions: `all` in CI, else `few`.
 pub fn times<N>(all: N, few: N) -> N {
     if long() { all } else { few }
 }
 
-/// A generator's cases, a quarter of them outside of CI. What it finds goes into a test of its own, not into a file.
+/// A generator's settings: a quarter of the cases outside of CI. A finding goes into a test of its own, so no file
+/// keeps it.
 pub fn cases(all: u32) -> proptest::test_runner::Config {
     proptest::test_runner::Config { cases: times(all, all / 4), failure_persistence: None, ..Default::default() }
 }
 
-/// The most that one test does at once.
+/// The most threads of one test.
 const AT_ONCE: usize = 16;
 
-/// Do this for each of them, many at once and in any order: most of what is tried here waits. What comes of each, in
-/// their order.
+/// Do this for each element, many at once and in any order, since most trials only wait. The results come in the order
+/// of the elements.
 pub fn side_by_side<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<Option<R>>> = Mutex::new(all.iter().map(|_| None).collect());
@@ -61,8 +61,8 @@ pub fn side_by_side<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> R + Sync) 
     found.into_inner().unwrap().into_iter().map(Option::unwrap).collect()
 }
 
-/// A program with this text. Another process writes it: a file that this one has open to be written could not be
-/// started while any other test's child, between its fork and its exec, has it open too.
+/// Write a program. Another process writes it: were it open for writing here, a child of any other test could hold it
+/// open between fork and exec, and the program could not be started.
 pub fn executable(path: &Path, text: &str) {
     let mut writer = Command::new("/bin/sh");
     writer.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
@@ -71,17 +71,16 @@ pub fn executable(path: &Path, text: &str) {
     assert!(writer.wait().unwrap().success());
 }
 
-/// A copy of a program, for the same reason by another process.
+/// Copy a program, by another process as in [`executable`].
 pub fn copied(program: &Path, to: &Path) {
     assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
 }
 
-/// A file under `fixtures/`.
 pub fn fixture(path: impl AsRef<Path>) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(path)
 }
 
-/// Every file of `shared/`, by its path below that, and its text.
+/// Every file of `shared/`: its path below that folder, and its text.
 pub fn sources() -> Vec<(String, String)> {
     fn walk(folder: &Path, all: &mut Vec<PathBuf>) {
         for entry in fs_err::read_dir(folder).unwrap() {
@@ -101,7 +100,7 @@ pub fn sources() -> Vec<(String, String)> {
     files.iter().map(|file| (named(file), fs_err::read_to_string(file).unwrap())).collect()
 }
 
-/// A table under `fixtures/`: tab separated, its first line the names of the columns.
+/// A table in `fixtures/`: separated by tabs, with the names of the columns in the first line.
 pub fn table<const N: usize>(path: &str, columns: [&str; N]) -> Vec<[String; N]> {
     let text = fs_err::read_to_string(fixture(path)).unwrap();
     let mut rows = text.lines().map(|line| line.split('\t').map(String::from).collect::<Vec<_>>());
@@ -109,12 +108,11 @@ pub fn table<const N: usize>(path: &str, columns: [&str; N]) -> Vec<[String; N]>
     rows.map(|row| row.try_into().unwrap_or_else(|row| panic!("{path}: {row:?}"))).collect()
 }
 
-/// The built program of this name.
 pub fn program(name: &str) -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_mh-run")).with_file_name(name)
 }
 
-/// What a program said, and how it ended.
+/// A program's output and exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub code: i32,
@@ -123,7 +121,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Standard output as JSON; every answer is one object and a newline, and nothing else.
+    /// stdout as JSON; it has to be one object and a line feed.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         let line = self.stdout.strip_suffix('\n').unwrap_or_else(|| panic!("no newline at the end: {self:?}"));
@@ -133,13 +131,13 @@ impl Answer {
         value
     }
 
-    /// Zero bytes, exit 0.
+    /// Check for no output and exit 0.
     #[track_caller]
     pub fn is_silent(&self) {
         assert_eq!((self.code, &*self.stdout, &*self.stderr), (0, "", ""));
     }
 
-    /// A denial of a call as both vendors need it: all three forms, saying the same. The reason.
+    /// Check for a denial in all three forms with the same reason; the reason.
     #[track_caller]
     pub fn denial(&self) -> String {
         assert_eq!(self.code, 2, "{self:?}");
@@ -152,8 +150,7 @@ impl Answer {
     }
 }
 
-/// A run of a built program. What is not given is what a shell would give least of: no
-/// environment, an empty standard input.
+/// A run of a built program. By default the environment and stdin are empty.
 pub struct Run {
     pub command: Command,
     stdin: Vec<u8>,
@@ -163,12 +160,11 @@ impl Run {
     pub fn of(name: &str) -> Run {
         let mut command = Command::new(program(name));
         command.env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // a home and a folder that no test touches
+        // no test changes this home or this folder
         command.env("HOME", "/nonexistent").current_dir(fixture(""));
         Run { command, stdin: Vec::new() }
     }
 
-    /// The hook of a vendor.
     pub fn hook(vendor: &str) -> Run {
         Run::of(&format!("mh-hook-{vendor}"))
     }
@@ -197,8 +193,7 @@ impl Run {
         self
     }
 
-    /// Give it all of standard input, whatever it answers meanwhile; a pipe that it broke fails
-    /// the test.
+    /// Write all of stdin, whatever the program answers meanwhile. A broken pipe fails the test.
     #[track_caller]
     pub fn answer(mut self) -> Answer {
         let mut child = self.command.spawn().unwrap();
@@ -228,13 +223,13 @@ impl Run {
     }
 }
 
-/// Run a program for people with these arguments and nothing on standard input.
+/// Run a program for people with these arguments and an empty stdin.
 #[track_caller]
 pub fn run(name: &str, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Answer {
     Run::of(name).args(args).answer()
 }
 
-/// A scratch folder by its real path, since macOS and some distributions link their temp folder.
+/// A scratch folder by its real path: macOS and some distributions reach their temporary folder by a link.
 pub struct Scratch {
     path: PathBuf,
     _folder: TempDir,
@@ -254,7 +249,7 @@ impl Scratch {
         &self.path
     }
 
-    /// A file with this in it, its folders made.
+    /// Make a file, and its folders.
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
@@ -268,7 +263,7 @@ impl Scratch {
         path
     }
 
-    /// A sealed frame: what every one needs, and these flags.
+    /// Seal a frame with these flags added to [`NEW`].
     #[track_caller]
     pub fn frame(&self, name: &str, flags: &[&str]) -> PathBuf {
         let path = self.path(name);
@@ -277,7 +272,7 @@ impl Scratch {
         path
     }
 
-    /// A frame that admits these.
+    /// Seal a frame that admits these operations.
     #[track_caller]
     pub fn admitting(&self, operations: &[&str]) -> PathBuf {
         let flags: Vec<&str> = operations.iter().flat_map(|operation| ["--admit", operation]).collect();
@@ -285,17 +280,16 @@ impl Scratch {
     }
 }
 
-/// The least that `mh-frame-seal` makes a frame from.
+/// The flags that `mh-frame-seal --new` needs at least.
 pub const NEW: [&str; 10] =
     ["--new", "--workflow", "w", "--version", "1", "--state", "s", "--step", "1", "--handoff-none"];
 
-/// A payload of this event, as the vendor writes it.
 pub fn event(vendor: &str, name: &str) -> serde_json::Value {
     let [turn, own] = if vendor == CLAUDE { ["prompt_id", "effort"] } else { ["turn_id", "model"] };
     serde_json::json!({ "session_id": "session-1", turn: "turn-1", own: "low", "cwd": "/nonexistent/project", "hook_event_name": name })
 }
 
-/// A call, as the vendor writes it at PreToolUse.
+/// A call's payload at PreToolUse.
 pub fn call(vendor: &str, tool: &str, input: serde_json::Value) -> serde_json::Value {
     let mut payload = event(vendor, "PreToolUse");
     payload["tool_name"] = tool.into();
@@ -304,7 +298,6 @@ pub fn call(vendor: &str, tool: &str, input: serde_json::Value) -> serde_json::V
     payload
 }
 
-/// A call of the shell.
 pub fn shell(vendor: &str) -> Vec<u8> {
     bytes(&call(vendor, "Bash", serde_json::json!({ "command": "true" })))
 }

@@ -1,5 +1,5 @@
-//! A room for a turn with a stand-in for the vendor: a script that takes the vendor's command
-//! line, speaks its stream, and fires the hooks that it was given.
+//! A folder for a turn with a stand-in for the vendor: a script that takes the vendor's command line, writes its stream
+//! and fires the hooks of its settings.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{executable, schema};
 
-/// What both stand-ins do first: tell what they were given.
+/// The head of both stand-ins: record the arguments, the environment and the prompt.
 const FIRST: &str = r#"
 printf '%s\n' "$@" > "$ROOM/arguments"
 env > "$ROOM/environment"
@@ -16,8 +16,8 @@ cat > "$ROOM/prompt"
 say() { printf '%s\n' "$1"; }
 "#;
 
-/// Claude Code: `call ID TOOL INPUT` asks for a call, fires the hook, and tells the result; with
-/// `agent` set, it is a sub-agent's.
+/// Claude Code: `call ID TOOL INPUT` asks for a call, fires the hook and writes the result. If `agent` is set, the call
+/// is a sub-agent's.
 const CLAUDE: &str = r#"
 settings=; previous=
 for word; do [ "$previous" = --settings ] && settings=$word; previous=$word; done
@@ -41,8 +41,8 @@ answer() {
 }
 "#;
 
-/// What Codex says before the first prompt, asked over its app-server: the hooks of its launch, all heard, and what is
-/// required of every session, from a file that a test may write.
+/// Codex's answers over its app-server before the first prompt: the hooks of its launch, all trusted, and the
+/// requirements of every session, from a file that a test may write.
 const ASKED: &str = r#"
 if [ "$1" = app-server ]; then
   hooks=
@@ -66,7 +66,7 @@ if [ "$1" = app-server ]; then
 fi
 "#;
 
-/// Codex: `call ID TOOL INPUT KIND` fires the hook, and writes what ran into the rollout.
+/// Codex: `call ID TOOL INPUT KIND` fires the hook, and writes to the rollout what ran.
 const CODEX: &str = r#"
 line=; for word; do case $word in hooks.PreToolUse=*) line=$word ;; esac; done
 line=$(printf %s "$line" | sed 's/^.*command="\(.*\)"}\]}\]$/\1/; s/\\"/"/g; s/\\\\/\\/g')
@@ -98,15 +98,14 @@ pub struct Room {
     folder: tempfile::TempDir,
 }
 
-/// A program that gets nothing of this process's environment but where programs are: what somebody has set for a vendor, or
-/// for us, must not answer for a test.
+/// A command whose environment is PATH alone, so that a setting for a vendor or for us cannot change a test.
 pub fn bare(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command
 }
 
-/// Give a command the environment of another, and nothing else.
+/// Give a command exactly the environment of another.
 pub fn like<'a>(other: &Command, command: &'a mut Command) -> &'a mut Command {
     command.env_clear().envs(other.get_envs().filter_map(|(name, value)| Some((name, value?))))
 }
@@ -136,7 +135,7 @@ impl Room {
         fs_err::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// Seal `frame.json` with these.
+    /// Seal `frame.json` with these flags added.
     pub fn seal(&self, more: &[&str]) {
         let sealed = Command::new(env!("CARGO_BIN_EXE_mh-frame-seal"))
             .args(["--new", "--workflow", "w", "--version", "1", "--state", "s", "--step", "1"])
@@ -147,7 +146,6 @@ impl Room {
         assert!(sealed.unwrap().success());
     }
 
-    /// A program with this text.
     pub fn program(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         executable(&path, text);
@@ -163,24 +161,24 @@ impl Room {
         self.program(&format!("bin/{name}"), &text);
     }
 
-    /// Make the stand-in for Claude Code do this.
+    /// Write the body of the stand-in for Claude Code.
     pub fn claude(&self, body: &str) -> &Room {
         self.script("claude", "2.1.332 (Claude Code)", CLAUDE, body);
         self
     }
 
-    /// Make the stand-in for Codex do this.
+    /// Write the body of the stand-in for Codex.
     pub fn codex(&self, body: &str) -> &Room {
         self.script("codex", "codex-cli 0.171.0", CODEX, body);
         self
     }
 
-    /// Make the program of this name say that it is this release.
+    /// Make a stand-in that answers `--version` with this release.
     pub fn release(&self, name: &str, version: &str) {
         self.script(name, version, "", "");
     }
 
-    /// A run, not started yet; its standard input is empty.
+    /// The command of a run, with an empty stdin.
     pub fn command(&self, kind: &str, arguments: &[&str]) -> Command {
         let mut command = bare(env!("CARGO_BIN_EXE_mh-run"));
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.path("bin").display());
@@ -191,7 +189,7 @@ impl Room {
         command
     }
 
-    /// A run under the frame, with a prompt.
+    /// The command of a run under the frame, with a prompt.
     pub fn governed(&self, kind: &str, more: &[&str]) -> Command {
         let frame = self.path("frame.json");
         let mut command = self.command(kind, &["-p", "do it", "--frame", frame.to_str().unwrap()]);
@@ -203,7 +201,7 @@ impl Room {
         Ended::of(self.governed(kind, more).output().unwrap())
     }
 
-    /// The same, its object read.
+    /// Run it with `--output-format json`; its exit code and object.
     pub fn json(&self, kind: &str, more: &[&str]) -> (Option<i32>, Value) {
         let ended = Ended::of(self.governed(kind, more).args(["--output-format", "json"]).output().unwrap());
         assert_eq!(ended.stdout.lines().count(), 1, "{} {}", ended.stdout, ended.stderr);
@@ -219,21 +217,21 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// An ended run; whatever it wrote for programs is held to its schema.
+    /// The end of a run. Lines for programs are checked against their schema.
     pub fn of(output: Output) -> Ended {
         let stdout = String::from_utf8(output.stdout).unwrap();
         stdout.lines().for_each(schema::line);
         Ended { code: output.status.code(), stdout, stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
-    /// Exit 2, nothing on stdout, this on stderr.
+    /// Check for exit 2, an empty stdout and this on stderr.
     #[track_caller]
     pub fn refused(&self, why: &str) {
         assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
         assert!(self.stderr.starts_with("mh-run: ") && self.stderr.contains(why), "{why}: {}", self.stderr);
     }
 
-    /// Exit 1, nothing on stdout, this on stderr.
+    /// Check for exit 1, an empty stdout and this on stderr.
     #[track_caller]
     pub fn failed(&self, why: &str) {
         assert_eq!((self.code, self.stdout.as_str()), (Some(1), ""), "{self:?}");

@@ -1,5 +1,5 @@
-//! Values held to schemas: ours in `shared/schema/`, to the last field, and those that a vendor publishes. Another program
-//! judges them (`tests/schema`), so that the tests are linked without what it takes.
+//! Checks values against schemas: our own in `shared/schema/`, to the last field, and those that a vendor publishes.
+//! Another program (`tests/schema`) does it, so that the tests need not link jsonschema.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,17 +9,17 @@ use std::sync::{LazyLock, Mutex};
 
 use serde_json::Value;
 
-/// The schemas, by the names that `mh-run schema` has for them.
+/// The names of our schemas, as `mh-run schema` prints them.
 pub const SCHEMAS: [&str; 8] = ["event", "command", "stream", "frame", "audit", "verify", "doctor", "capabilities"];
 
-/// The program that judges, one for all tests.
+/// The program that checks values, one for all tests.
 struct Judge {
     program: Child,
     answers: BufReader<ChildStdout>,
 }
 
 impl Judge {
-    /// Where only some tests are asked for, `cargo test` has not built it: cargo builds it if need be, and becomes it.
+    /// If only some tests are asked for, `cargo test` has not built the program: cargo then builds it and becomes it.
     fn start() -> Mutex<Judge> {
         let built = Path::new(env!("CARGO_BIN_EXE_mh-run")).ancestors().nth(2).unwrap();
         let mut cargo = Command::new(env!("CARGO"));
@@ -30,7 +30,7 @@ impl Judge {
         Mutex::new(Judge { program, answers })
     }
 
-    /// A line for a line.
+    /// Write one line and read one line.
     fn answer(&mut self, file: &str, value: &Value) -> Result<Option<String>, String> {
         writeln!(self.program.stdin.as_mut().unwrap(), "{file} {value}").unwrap();
         let mut answer = String::new();
@@ -39,8 +39,8 @@ impl Judge {
     }
 }
 
-/// What of a value is not as the schema in this file says, which is named from the root of the repository. A file that
-/// holds no schema fails the test.
+/// The part of a value that a schema does not allow. The file is named from the repository's root; a file that holds no
+/// schema fails the test.
 #[track_caller]
 pub fn wrong(file: &str, value: &Value) -> Option<String> {
     static JUDGE: LazyLock<Mutex<Judge>> = LazyLock::new(Judge::start);
@@ -52,30 +52,29 @@ fn file(name: &str) -> String {
     format!("shared/schema/{name}.json")
 }
 
-/// A schema as it is printed.
+/// A schema's text.
 pub fn text(name: &str) -> String {
     fs_err::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file(name))).unwrap()
 }
 
-/// The same, read.
 pub fn read(name: &str) -> Value {
     serde_json::from_str(&text(name)).unwrap()
 }
 
-/// Whether a value is what the schema of this name says, to the last field.
+/// Whether the schema of this name allows a value, to the last field.
 #[track_caller]
 pub fn fits(name: &str, value: &Value) -> bool {
     wrong(&file(name), value).is_none()
 }
 
-/// Hold a value to the schema of this name.
+/// Check a value against the schema of this name.
 #[track_caller]
 pub fn holds(name: &str, value: &Value) {
     let wrong = wrong(&file(name), value);
     assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
 }
 
-/// Hold a line of a run to the schema that it belongs to, by its tag; what is no such line is in order.
+/// Check a run's line against the schema of its tag. A line without one of our tags passes.
 #[track_caller]
 pub fn line(line: &str) {
     let Ok(value) = serde_json::from_str::<Value>(line) else { return };
@@ -86,8 +85,8 @@ pub fn line(line: &str) {
     }
 }
 
-/// What was seen of one schema: each field there and, where it may be, left out; each type, each
-/// word of a list, each alternative.
+/// The parts of a schema that were seen: each field both present and, where allowed, absent; each type, each word of a
+/// list, each alternative.
 pub struct Seen {
     name: &'static str,
     schema: Value,
@@ -99,14 +98,14 @@ impl Seen {
         Seen { name, schema: read(name), seen: BTreeSet::new() }
     }
 
-    /// Hold a value to the schema, and note what of it there is.
+    /// Check a value against the schema, and note its parts.
     #[track_caller]
     pub fn look(&mut self, value: &Value) {
         holds(self.name, value);
         note(&self.schema, &self.schema, "#", value, &mut self.seen);
     }
 
-    /// Every field, type and word of the schema was seen.
+    /// Check that every field, type and word of the schema was seen.
     #[track_caller]
     pub fn is_all(&self) {
         let (mut all, mut been) = (BTreeSet::new(), BTreeSet::new());
@@ -120,7 +119,7 @@ fn alternatives(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// What a schema refers to, and where it is.
+/// The schema behind a `$ref`, and its place.
 fn referred<'a>(root: &'a Value, schema: &'a Value, at: &str) -> (&'a Value, String) {
     match schema.get("$ref").and_then(Value::as_str) {
         Some(to) => (root.pointer(&to[1..]).unwrap_or_else(|| panic!("there is no {to}")), to.into()),
@@ -152,7 +151,7 @@ fn types(schema: &Value) -> Vec<&Value> {
     }
 }
 
-/// Whether a value belongs to this alternative: by its type, and by the words it is told apart by.
+/// Whether a value belongs to this alternative, by its type and by the words that tell alternatives apart.
 fn belongs(root: &Value, schema: &Value, value: &Value) -> bool {
     let (schema, _) = referred(root, schema, "");
     let typed = types(schema).is_empty() || types(schema).iter().any(|wanted| is(wanted, value));
@@ -199,7 +198,7 @@ fn note(root: &Value, schema: &Value, at: &str, value: &Value, seen: &mut BTreeS
     }
 }
 
-/// All that [`note`] can note.
+/// Everything that [`note`] can note.
 fn list(root: &Value, schema: &Value, at: &str, all: &mut BTreeSet<String>, been: &mut BTreeSet<String>) {
     let (schema, at) = referred(root, schema, at);
     if !been.insert(at.clone()) {

@@ -1,4 +1,4 @@
-//! The audit: a line that cannot be written is a denial, and hundreds at once lose none.
+//! The audit: a line that cannot be written denies the call, and hundreds of hooks at once lose no line.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -16,13 +16,13 @@ fn to(trial: &mut Trial<'_>, audit: impl Into<OsString>) {
     trial.args(["--audit".into(), audit.into()]);
 }
 
-/// An audit at a path that is made for it.
+/// A fault with an audit at this path.
 fn at(name: &str, says: &str, path: impl Fn(&Scratch) -> PathBuf + Send + Sync + 'static) -> Row {
     let says = format!("{says}; nothing runs until this is put right");
     blocks(name, says, move |trial| to(trial, path(trial.scratch)))
 }
 
-/// Starts the hook where the folder `disk` is a file system of its own, after this.
+/// Start the hook after `before` has run, with the folder `disk` on a file system of its own.
 fn on_a_disk(trial: &mut Trial<'_>, before: &str) {
     let disk = trial.scratch.folder("disk");
     let disk = disk.display();
@@ -33,7 +33,7 @@ fn on_a_disk(trial: &mut Trial<'_>, before: &str) {
 
 #[test]
 fn a_line_that_cannot_be_written() {
-    // who is not root may not even open it
+    // a user besides root may not even open it
     let kernels = if rustix::process::geteuid().is_root() { "invalid argument" } else { "permission denied" };
     let mut rows = vec![
         at("a link", "it is a link", |scratch| {
@@ -94,7 +94,7 @@ fn a_line_that_cannot_be_written() {
             on_a_disk(trial, "! head -c 100000 /dev/zero > fill 2>/dev/null && : > audit.jsonl");
         }));
         rows.push(blocks("a disk that is full before the line's end", short, |trial| {
-            // what is left is less than a line
+            // the free space is less than a line
             on_a_disk(trial, "head -c 4095 /dev/zero > audit.jsonl && echo >> audit.jsonl && ! head -c 100000 /dev/zero > fill 2>/dev/null; truncate -s 4000 audit.jsonl");
         }));
         rows.push(blocks("a read-only disk", "read-only file system; nothing runs until this is put right", |trial| {
@@ -124,7 +124,7 @@ fn what_a_link_leads_to_is_neither_written_nor_made() {
     assert!(!scratch.path("made-by-nobody").exists());
 }
 
-/// All of them wait for their call before any gets one; outputs go nowhere, so that the descriptors are enough.
+/// All hooks wait for their payload before the first one gets it. Their outputs go to /dev/null, to save descriptors.
 #[test]
 fn four_hundred_hooks_at_once_lose_no_line_and_mix_none() {
     const HOOKS: usize = 400;
@@ -141,7 +141,7 @@ fn four_hundred_hooks_at_once_lose_no_line_and_mix_none() {
         payload["tool_use_id"] = format!("call {n}").into();
         child.stdin.as_mut().unwrap().write_all(&bytes(&payload)).unwrap();
     }
-    // the end of its input is what each of them waits for
+    // each hook waits for the end of its stdin
     let ends: Vec<_> = hooks.iter_mut().map(|child| child.stdin.take()).collect();
     drop(ends);
     for mut child in hooks {
@@ -157,12 +157,12 @@ fn four_hundred_hooks_at_once_lose_no_line_and_mix_none() {
     let mut wanted: Vec<String> = (0..HOOKS).map(|n| format!("call {n}")).collect();
     wanted.sort();
     assert_eq!(calls, wanted);
-    // the stump, and at most a blank line for each that saw it
+    // the stump, and at most one blank line for each hook that saw it
     let other = text.lines().filter(|line| !line.contains("call_id")).filter(|line| !line.is_empty());
     assert_eq!(other.collect::<Vec<_>>(), ["{}", "{\"torn\":"]);
 }
 
-/// A line that a full disk cut short is not glued to once there is room.
+/// A line that a full disk cut short is ended before the next line, once there is room.
 #[test]
 fn a_line_after_the_disk_had_no_room() {
     let scratch = Scratch::new();
@@ -175,7 +175,7 @@ fn a_line_after_the_disk_had_no_room() {
         command.output().unwrap().status.code()
     };
     scratch.file("call", crate::common::shell(CLAUDE));
-    // blocks of 512 bytes: one line fits, and a part of the next
+    // the blocks have 512 bytes: one line fits, and a part of the next
     let line = {
         assert_eq!(fire(""), Some(0));
         fs_err::metadata(&audit).unwrap().len()

@@ -1,8 +1,8 @@
 //! A clock that jumps.
 //!
-//! The time of day is the system's to set, in either direction and at any moment; deadlines go by a clock that nobody sets.
-//! A library in between makes the time of day jump at every look, a thousand years forth and back, and leaves the other clock
-//! alone. It is loaded into a program that has a loader, which the built test programs have.
+//! The system may set the time of day in either direction at any moment; deadlines use the monotonic clock, which
+//! nobody sets. A preloaded library makes the time of day jump a thousand years forth and back at every look and leaves
+//! the monotonic clock alone. The built test programs have a loader, so the library works in them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -90,7 +90,7 @@ fn the_time_of_day_jumps() {
     );
 }
 
-/// The line of an audit has the time as the system had it, and is a line all the same.
+/// A line of the audit is whole, and has the time that the system had.
 #[test]
 fn an_audit_has_the_time_that_the_system_had() {
     let Some(library) = library() else { return };
@@ -104,7 +104,7 @@ fn an_audit_has_the_time_that_the_system_had() {
         assert_eq!(trial.fire(false).code, Some(0));
         let line: serde_json::Value = serde_json::from_slice(&fs_err::read(&audit).unwrap()).unwrap();
         let at = line["at"].as_str().unwrap();
-        // which also shows that the library was there
+        // this also shows that the library was loaded
         assert!(at.starts_with("1970-01-02T00:00:00") || at.starts_with("2100-01-01T"), "{line}");
         humantime::parse_rfc3339(at).unwrap();
         let micros = line["micros"].as_u64().unwrap();
@@ -112,9 +112,9 @@ fn an_audit_has_the_time_that_the_system_had() {
     }
 }
 
-/// The clock that deadlines go by starts anywhere, and elsewhere in another container.
+/// The monotonic clock may start at any number, and at another one in a container.
 #[test]
-fn the_other_clock_starts_elsewhere() {
+fn the_monotonic_clock_starts_elsewhere() {
     if !can("another start of the clock", &["unshare", "-rT", "--fork", "--monotonic", "1000000", "true"]) {
         return;
     }

@@ -1,4 +1,4 @@
-//! The environment, and the command line: lost, odd, or not what it says it is.
+//! The environment and the command line: lost, odd or wrong.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::common::{CLAUDE, CODEX, bytes, call, fixture};
 use crate::faults::row::{Row, Trial, blocks, borne, hold};
 
-/// All by variables, one of them wrong.
+/// A fault where every setting comes from variables and this one is wrong.
 fn variable(name: &'static str, value: impl Into<OsString>, says: &str) -> Row {
     let value: OsString = value.into();
     let shown = value.to_string_lossy();
@@ -87,7 +87,7 @@ fn a_command_line_that_is_odd() {
     );
 }
 
-/// Every name that a run-time, a loader or a library listens to, and the folders that the hooks go by.
+/// Every variable that a runtime, a loader or a library obeys, and the folders that the hooks look for.
 #[test]
 fn an_environment_that_is_odd() {
     let set = |pairs: &'static [(&'static str, &'static str)]| {
@@ -130,7 +130,7 @@ fn an_environment_that_is_odd() {
     );
 }
 
-/// Under path rules, the folder that they are relative to is told by the environment.
+/// Path rules are relative to a folder that the environment names.
 #[test]
 fn a_project_folder_that_is_wrong() {
     let row = |name: &str, vendors, folder: Option<&'static str>| {

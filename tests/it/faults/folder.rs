@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::common::{CLAUDE, CODEX, bytes, call, fixture};
 use crate::faults::row::{Row, Trial, blocks, borne, hold};
 
-/// A write of one file, by this spelling.
+/// Set a call that writes this file.
 fn write(trial: &mut Trial<'_>, file: &str) {
     let mut payload = match trial.vendor {
         CLAUDE => call(CLAUDE, "Write", json!({ "file_path": file })),
@@ -21,7 +21,7 @@ fn write(trial: &mut Trial<'_>, file: &str) {
     trial.payload = bytes(&payload);
 }
 
-/// A frame whose rules admit writing in the project folder, wherever that is.
+/// Set a frame whose rules admit writing in the project folder.
 fn scoped(trial: &mut Trial<'_>) {
     let flags = ["--admit", "file.write", "--scope", "*", "file.write", "--scope", "**", "none"];
     trial.frame = Some(trial.scratch.frame("scoped.json", &flags).into());
@@ -32,7 +32,7 @@ fn gone(trial: &mut Trial<'_>) {
     trial.line(format!("cd '{folder}' && rmdir '{folder}' && exec \"$@\""));
 }
 
-/// Deeper than a path can be: the kernel has no name for it.
+/// Set a working folder so deep that the kernel has no path for it.
 fn deep(trial: &mut Trial<'_>) {
     let folder = trial.scratch.folder("deep").display().to_string();
     let part = "d".repeat(200);
@@ -42,7 +42,7 @@ fn deep(trial: &mut Trial<'_>) {
 fn closed(trial: &mut Trial<'_>) {
     let folder = trial.scratch.folder("closed");
     fs_err::set_permissions(&folder, std::fs::Permissions::from_mode(0o000)).unwrap();
-    // entered before it is closed to all but root
+    // entered before all users but root are shut out of it
     trial.folder = folder;
 }
 
@@ -52,7 +52,7 @@ fn a_folder_that_is_not_there_or_has_no_name() {
     if rustix::process::geteuid().is_root() {
         rows.push(borne("closed to everybody", closed));
     }
-    // no path rules: a relative path is nobody's to judge, and the operation is admitted
+    // without path rules no path is judged, and the operation is admitted
     rows.push(borne("gone, and a relative path", |trial| {
         gone(trial);
         if !String::from_utf8_lossy(&trial.payload).contains("mcp__") {

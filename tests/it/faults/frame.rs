@@ -1,4 +1,4 @@
-//! The frame's file: of another kind, not to be read, not a frame.
+//! The frame's file: of another kind, unreadable, or no frame.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
@@ -13,12 +13,12 @@ fn golden() -> PathBuf {
     fixture("golden/frame.json")
 }
 
-/// A frame at a path that is made for it.
+/// A fault with a frame at this path.
 fn at(name: &str, says: &str, path: impl Fn(&Scratch) -> PathBuf + Send + Sync + 'static) -> Row {
     blocks(name, format!("is refused: {says}"), move |trial| trial.frame = Some(path(trial.scratch).into()))
 }
 
-/// This system lets root read what nobody may; without these it does not.
+/// Root may read every file; this command takes that right away.
 const NO_POWER: &str =
     "exec setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search \"$@\"";
 
@@ -59,7 +59,7 @@ fn a_file_of_another_kind() {
         at("a name of 300 bytes", "unreadable: file name too long", |scratch| scratch.path(&"n".repeat(300))),
         at("standard input, a pipe", "unreadable: it is a named pipe, not a regular file", |_| "/dev/stdin".into()),
         blocks("standard input, a file that holds a frame that is sealed", "is refused: ", |trial| {
-            // what is read as the payload is what was sealed, and nothing is left of it
+            // stdin is the frame's own file, so reading the payload leaves nothing of the frame
             trial.stdin = Source::file(fs_err::File::open(golden()).unwrap());
             trial.frame = Some("/dev/stdin".into());
             trial.args(["--digest", &"0".repeat(64)]);
@@ -128,7 +128,7 @@ fn a_file_of_another_kind() {
     hold("frame", rows);
 }
 
-/// Every document that the verifier refuses is refused as the frame in force, by the same words.
+/// The hook refuses every document that the verifier refuses, in the same words.
 #[test]
 fn a_document_that_is_no_frame() {
     let rows = table("documents.tsv", ["document", "verdict", "elsewhere", "why"]);
@@ -136,7 +136,7 @@ fn a_document_that_is_no_frame() {
         .into_iter()
         .filter_map(|[document, verdict, _, why]| {
             let says = verdict.strip_prefix("REFUSED ")?.to_string();
-            // what is long is clipped, and what is not ASCII is escaped
+            // reasons are cut short and non-ASCII characters are escaped
             let says: String = says.chars().take_while(|c| c.is_ascii() && *c != '`' && *c != '"').take(60).collect();
             Some(at(&format!("{document}: {why}"), &says, move |_| fixture(format!("documents/{document}.json"))))
         })
@@ -145,7 +145,7 @@ fn a_document_that_is_no_frame() {
     hold("frame, its text", rows);
 }
 
-/// A writer at work on the very file: what is read is what is judged, and it is bounded.
+/// A frame whose file is written all the time: the hook judges the bytes that it read, up to the limit.
 #[test]
 fn a_file_that_is_written_while_it_is_read() {
     use std::io::Write as _;

@@ -1,29 +1,26 @@
-//! What the host does after its hook: one function a vendor, written from what was measured on the real programs (Claude Code
-//! 2.1.332, Codex 0.171.0) and from nothing that the product says about itself.
+//! The vendor's reaction to a hook's end: one function for each vendor, written from what was measured on the real
+//! programs (Claude Code 2.1.332, Codex 0.171.0) and independent of the product's own claims.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// What the vendor waits on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A call, at PreToolUse.
+    /// At PreToolUse.
     Call,
-    /// An approval, at PermissionRequest.
+    /// At PermissionRequest.
     Approval,
-    /// A prompt, at UserPromptSubmit.
+    /// At UserPromptSubmit.
     Prompt,
 }
 
-/// What becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Host {
-    /// It does not run.
     Block,
-    /// It runs: the hook said so, or failed in a way that the vendor takes for leave.
+    /// The hook let it run, or failed in a way that the vendor takes for permission.
     Run,
-    /// The hook said nothing: the vendor's own rules decide.
+    /// The hook gave no answer, and the vendor's own rules decide.
     Silent,
 }
 
@@ -37,12 +34,12 @@ impl fmt::Display for Host {
     }
 }
 
-/// How a hook ended, and what its vendor heard of it.
+/// A hook's end as its vendor sees it.
 #[derive(Clone, Default)]
 pub struct Ended {
-    /// Its exit code; none, and a signal ended it, or its time was up.
+    /// `None` if a signal or the timeout ended it.
     pub code: Option<i32>,
-    /// Whether the vendor's patience was over first.
+    /// The vendor's timeout ran out first.
     pub late: bool,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
@@ -55,7 +52,7 @@ impl fmt::Debug for Ended {
     }
 }
 
-/// Claude Code. `on_failure` is the entry's `"onFailure": "block"`, without which a hook that fails is none.
+/// Claude Code. `on_failure` is the entry's `"onFailure": "block"`; without it, a failed hook does not count.
 pub fn claude(event: Event, ended: &Ended, on_failure: bool) -> Host {
     let failed = if on_failure { Host::Block } else { Host::Run };
     if ended.late {
@@ -66,13 +63,13 @@ pub fn claude(event: Event, ended: &Ended, on_failure: bool) -> Host {
     let clean = ended.code == Some(0);
     let answer = serde_json::from_str::<Map<String, Value>>(text);
     let by_code = match ended.code {
-        // no denial of an approval
+        // exit 2 does not deny an approval
         Some(2) if event != Event::Approval => Some(Host::Block),
         Some(0) => None,
         _ => Some(failed),
     };
     let Ok(answer) = answer else {
-        // noise is an answer that says nothing, whatever `onFailure` says; so is no answer
+        // output that is no answer decides nothing, whatever `onFailure` says; neither does no output
         return by_code.unwrap_or(if text.is_empty() { Host::Silent } else { Host::Run });
     };
     let denied = match event {
@@ -95,12 +92,12 @@ pub fn claude(event: Event, ended: &Ended, on_failure: bool) -> Host {
     }
 }
 
-/// Codex. It has no word for failure: an entry of its own has to turn it into exit 2.
+/// Codex. Its entries have no setting for failures, so our entry's command line turns a failure into exit 2.
 pub fn codex(event: Event, ended: &Ended) -> Host {
     let stderr = String::from_utf8_lossy(&ended.stderr);
     match ended.code {
         _ if ended.late => return Host::Run,
-        // standard output is not looked at
+        // stdout does not count
         Some(2) if !stderr.trim().is_empty() => return Host::Block,
         Some(0) => {}
         _ => return Host::Run,
@@ -117,7 +114,7 @@ pub fn codex(event: Event, ended: &Ended) -> Host {
     let said = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty());
     let specific = answer.get("hookSpecificOutput").and_then(Value::as_object);
     let denied = match (event, specific) {
-        // one key too many, and it counts as nothing
+        // an object with an unknown key does not count
         (Event::Call, Some(it)) => {
             let known = ["hookEventName", "permissionDecision", "permissionDecisionReason", "additionalContext"];
             only(&answer, &["hookSpecificOutput", "systemMessage"])
@@ -142,7 +139,7 @@ pub fn codex(event: Event, ended: &Ended) -> Host {
     if denied { Host::Block } else { Host::Run }
 }
 
-/// What the measured tables say of a hook's answer, so that a host that is too kind is seen.
+/// The measured tables about a hook's answer, so that a stand-in that is too lenient is noticed.
 #[test]
 fn the_hosts_are_as_they_were_measured() {
     let ended =

@@ -1,6 +1,6 @@
-//! Faults: against both hooks, every fault of standard input, the outputs, the environment, the frame's file, the working
-//! folder and the process that a system can produce, and what the vendor does then. `cargo test --test it faults:: -- --nocapture`
-//! prints the table: a row a fault, what the call comes to, and the hook's exit code.
+//! Faults: every fault of stdin, the outputs, the environment, the frame's file, the working folder and the process
+//! that a system can produce, tried on both hooks, with the vendor's reaction to it. `cargo test --test it faults:: --
+//! --nocapture` prints a table with a row for each fault: the call's fate and the hook's exit code.
 
 mod audit;
 mod clock;

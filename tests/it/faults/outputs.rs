@@ -1,4 +1,4 @@
-//! Outputs that are not there, or that nobody takes or hears.
+//! Outputs that are closed, full or unread.
 
 use std::io::{Read, Write as _};
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use crate::common::{CLAUDE, CODEX, Run, Scratch, VENDORS, bytes, event, fixture}
 use crate::faults::host::Event;
 use crate::faults::row::{Given, Row, Sink, Source, Trial, borne, hold, mute, unheard};
 
-/// A way in which an output is lost: a redirection of the shell's, or a file.
+/// A way to lose an output: a shell's redirection, or a file.
 #[derive(Clone, Copy)]
 enum Lost {
     By(&'static str),
@@ -22,11 +22,11 @@ fn writable(path: impl AsRef<std::path::Path>) -> File {
     File::options().write(true).open(path.as_ref()).unwrap()
 }
 
-/// A pipe or socket that takes nothing more, and what was put there before.
+/// A pipe or socket that is full.
 fn full<F: Into<OwnedFd> + std::io::Write>(mut ours: F, reader: impl std::any::Any + Send, blocks: bool) -> Sink {
     let file: OwnedFd = {
         let mut taken = 0;
-        // by its own descriptor: blocking or not is of the file, not of the number
+        // blocking is a property of the open file; it is set again below
         let junk = [b'.'; 4096];
         while let Ok(more) = ours.write(&junk) {
             taken += more;
@@ -50,7 +50,7 @@ fn full_socket(blocks: bool) -> Sink {
     full(theirs, ours, blocks)
 }
 
-/// Every way that the system has.
+/// Every way to lose an output.
 const WAYS: [(&str, Lost); 15] = [
     ("closed", Lost::By("&-")),
     ("/dev/null", Lost::By("/dev/null")),
@@ -82,7 +82,7 @@ const WAYS: [(&str, Lost); 15] = [
 ];
 
 fn lose(trial: &mut Trial<'_>, stdout: Option<Lost>, stderr: Option<Lost>) {
-    // for the outputs that nobody reads; the others are not waited on
+    // a short deadline, for the outputs that nobody reads
     trial.args(["--deadline", "1"]);
     let mut line = String::from("exec \"$@\"");
     for (lost, fd) in [(stdout, 1), (stderr, 2)] {
@@ -101,7 +101,7 @@ fn standard_output_is_lost() {
     let mut rows: Vec<Row> = Vec::new();
     for (name, lost) in WAYS {
         rows.push(mute(format!("call: {name}"), move |trial| lose(trial, Some(lost), None)));
-        // on Claude Code an approval is denied by its JSON alone, and is no entry of ours
+        // on Claude Code only the JSON denies an approval, and our entries have no hook there
         let set = move |trial: &mut Trial<'_>| lose(trial, Some(lost), None);
         rows.push(mute(format!("approval: {name}"), set).at(Event::Approval).only(&[CODEX]));
         rows.push(mute(format!("prompt: {name}"), set).at(Event::Prompt));
@@ -130,7 +130,7 @@ fn both_are_lost() {
         trial.line("exec \"$@\" <&- >&- 2>&-");
     });
     hold("both outputs", ways.map(row).chain([all]).collect());
-    // a vendor that hears nothing on either is gone: no entry speaks to it, and the exit code is right all the same
+    // both outputs are lost, so no entry is tried; the exit code has to be right all the same
     std::thread::scope(|scope| {
         for (name, lost) in WAYS {
             for vendor in VENDORS {
@@ -145,7 +145,7 @@ fn both_are_lost() {
     });
 }
 
-/// A reader that begins late: all that was there before the answer is taken off first.
+/// A reader that starts late, and passes over what was in the pipe before the answer.
 struct Slow<R> {
     reader: R,
     before: usize,
@@ -162,7 +162,7 @@ impl<R: Read> Read for Slow<R> {
     }
 }
 
-/// A full pipe whose reader begins when the hook has long begun to write.
+/// A full pipe whose reader starts after the hook has begun to write.
 pub fn late_reader(blocks: bool) -> Sink {
     let (reader, mut writer) = std::io::pipe().unwrap();
     rustix::io::ioctl_fionbio(&writer, true).unwrap();
@@ -225,7 +225,7 @@ fn why(name: &str) -> &str {
 
 #[test]
 fn a_text_that_is_lost_is_told_on_stderr() {
-    // at the start of a session, which no answer can stop
+    // at the start of a session, where no answer stops anything
     let golden = fixture("golden/frame.json");
     for (name, lost) in WAYS.into_iter().filter(|(name, _)| name.starts_with("/dev") || why(name) != why("closed")) {
         for vendor in VENDORS {

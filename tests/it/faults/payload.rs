@@ -1,23 +1,23 @@
-//! A payload that cannot be relied on.
+//! Payloads that the hook cannot trust.
 
 use serde_json::{Value, json};
 
 use crate::common::{CLAUDE, CODEX, Scratch, bytes, call, event, fixture};
 use crate::faults::row::{Row, Trial, blocks, borne, hold};
 
-/// The payload of an admitted call, changed; and what the reason has to say.
+/// An admitted call whose payload is changed, and the words that the reason must contain.
 fn changed(name: &str, says: &str, change: impl Fn(&mut Trial<'_>) + Send + Sync + 'static) -> Row {
     blocks(name, format!("the payload {says}"), change)
 }
 
-/// Its text, and where its last brace stands.
+/// The payload's text, and the offset of its last brace.
 fn text(trial: &Trial<'_>) -> (String, usize) {
     let text = String::from_utf8(trial.payload.clone()).unwrap();
     let end = text.strip_suffix('}').unwrap().len();
     (text, end)
 }
 
-/// More members at the end of the object.
+/// Add members at the end of the object.
 fn with(name: &str, says: &'static str, more: impl Into<String>) -> Row {
     let more = more.into();
     changed(name, says, move |trial| {
@@ -31,7 +31,7 @@ fn whole(name: &str, says: &str, payload: impl Into<Vec<u8>>) -> Row {
     changed(name, says, move |trial| trial.payload = payload.clone())
 }
 
-/// A text of it in place of another.
+/// Replace a part of the payload's text.
 fn instead(name: &str, says: &str, from: &'static str, to: impl Into<Vec<u8>>) -> Row {
     let to = to.into();
     changed(name, says, move |trial| {
@@ -123,7 +123,7 @@ fn what_is_not_one_object_of_json() {
     );
 }
 
-/// A member of the payload set to this.
+/// Set a member of the payload.
 fn member(name: &str, says: &str, key: &'static str, value: Value) -> Row {
     blocks(name, says, move |trial| {
         let mut payload: Value = serde_json::from_slice(&trial.payload).unwrap();
@@ -158,7 +158,7 @@ fn what_is_of_the_wrong_type() {
         "hook_event_name",
         json!("pretooluse"),
     ));
-    // paths, where a rule has to judge them: every operation is admitted, but nothing anywhere
+    // paths under a rule that admits every operation nowhere, so that they are judged
     let input = |name: String, vendor: &'static [&'static str], tool: &'static str, input: Value| {
         blocks(format!("{tool}: {name}"), "", move |trial| {
             let operations = ["file.read", "file.write", "file.edit", "search", "dir.list"];
@@ -190,7 +190,7 @@ fn what_is_of_the_wrong_type() {
         ] {
             rows.push(input(format!("{key} {name}"), &[CLAUDE], tool, json!({ key: value })));
         }
-        // a text that names no file changes none
+        // a patch that names no file changes none
         if !value.is_string() {
             rows.push(input(format!("command {name}"), &[CODEX], "apply_patch", json!({ "command": value })));
         }
@@ -237,7 +237,7 @@ fn what_another_agent_sends() {
                 let vendor = if payload.get("turn_id").is_some() { CODEX } else { CLAUDE };
                 *payload = event(vendor, "BeforeModel");
             }),
-            // a release that sends both keys is taken for the vendor's own
+            // a payload with the marks of both vendors counts as this vendor's: a release may add a field
             borne("the keys of both vendors", |trial| {
                 let mut payload: Value = serde_json::from_slice(&trial.payload).unwrap();
                 payload["turn_id"] = "t".into();
@@ -274,7 +274,7 @@ fn what_is_odd_and_can_be_relied_on() {
     );
 }
 
-/// Where a fault stands is told to the byte.
+/// The reason names the fault's place to the byte.
 #[test]
 fn the_place_of_a_fault_is_told() {
     for vendor in [CLAUDE, CODEX] {
@@ -309,7 +309,7 @@ fn the_place_of_a_fault_is_told() {
 
 #[test]
 fn every_way_to_refuse_ends_with_0_or_2() {
-    // by their exit code alone, at every event
+    // only the exit code is checked, at every event
     for vendor in [CLAUDE, CODEX] {
         for frame in [fixture("golden/frame.json").to_str().unwrap(), "/nonexistent", "", "relative", "/dev/zero", "/"]
         {

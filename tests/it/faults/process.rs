@@ -1,4 +1,4 @@
-//! The process: its limits, its signals, and the system round it.
+//! The process: its limits, its signals and the system around it.
 
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn pid(of: u32) -> Pid {
     Pid::from_raw(of.try_into().unwrap()).unwrap()
 }
 
-/// The payload a moment later than the process, which by then runs and waits for it.
+/// Write the payload after this time, when the process is running and waiting for it.
 fn later(payload_after: Duration) -> Source {
     Source::pipe(move |mut pipe, payload| {
         std::thread::sleep(payload_after);
@@ -25,7 +25,7 @@ fn later(payload_after: Duration) -> Source {
 
 const A_MOMENT: Duration = Duration::from_millis(300);
 
-/// Wait until the hook itself runs, which is seen by the signals that it holds back; what comes before it is the loader's.
+/// Wait until the hook's own code runs: it holds signals back, and the loader before it does not.
 fn running(of: u32) {
     for _ in 0..4_000 {
         let Ok(status) = fs_err::read_to_string(format!("/proc/{of}/status")) else { return };
@@ -37,7 +37,7 @@ fn running(of: u32) {
     }
 }
 
-/// A limit that falls on the process when it runs, and the payload after it.
+/// Set a limit on the running process, then write the payload.
 fn limited(trial: &mut Trial<'_>, resource: Resource, most: u64) {
     let (fallen, falls) = std::sync::mpsc::channel();
     trial.stdin = Source::pipe(move |mut pipe, payload| {
@@ -82,7 +82,7 @@ fn limits() {
     );
 }
 
-/// What sends a signal while the hook does this.
+/// A fault that sends a signal to the hook while `set` keeps it busy.
 fn signalled(name: String, signal: Signal, set: impl Fn(&mut Trial<'_>) + Send + Sync + 'static) -> Row {
     borne(name, move |trial| {
         set(trial);
@@ -90,7 +90,7 @@ fn signalled(name: String, signal: Signal, set: impl Fn(&mut Trial<'_>) + Send +
             running(of);
             std::thread::sleep(A_MOMENT / 6);
             for _ in 0..3 {
-                // gone already is what it may be
+                // the hook may have ended already
                 let _ = kill_process(pid(of), signal);
             }
         }));
@@ -120,7 +120,7 @@ fn catchable() -> Vec<(&'static str, Signal)> {
         ("SIGTRAP", Signal::TRAP),
         ("SIGIO", Signal::IO),
         ("SIGWINCH", Signal::WINCH),
-        // sent, and not the program's own
+        // sent by another process, so no fault of the program
         ("SIGSEGV", Signal::SEGV),
         ("SIGBUS", Signal::BUS),
         ("SIGILL", Signal::ILL),
@@ -128,7 +128,7 @@ fn catchable() -> Vec<(&'static str, Signal)> {
     ]
 }
 
-/// The read is held up by a slow writer, the write by full pipes whose reader comes late.
+/// A slow writer delays the read, and full pipes with a late reader delay the write.
 #[test]
 fn signals_during_the_read_and_the_write() {
     let mut rows = Vec::new();
@@ -152,17 +152,18 @@ fn signals_during_the_read_and_the_write() {
 
 const ALLOW: &str = r#"{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"call-1","decision":{"decision":"allow"}}"#;
 
-/// A decider that is this script.
+/// Set a decider: this script.
 fn decider(trial: &mut Trial<'_>, script: &str) {
     let path = trial.scratch.path("decider");
-    // by another process: what is open for writing, in a child of another test as well, cannot be started
+    // written by another process, since a child of another test may hold a file open for writing, and such a program
+    // cannot be started
     let mut write = std::process::Command::new("/bin/sh");
     write.args(["-c", "printf %s \"$1\" > \"$2\" && chmod 700 \"$2\"", "sh", script]).arg(&path);
     assert!(write.status().unwrap().success());
     trial.args(["--decider".into(), format!("exec:{}", path.display())]);
 }
 
-/// One that allows what it is asked about, after this.
+/// Set a decider that runs `before` and then allows the call.
 pub fn allows(trial: &mut Trial<'_>, before: &str) {
     decider(trial, &format!("#!/bin/sh\nread -r line\n{before}\necho '{ALLOW}'\n"));
 }
@@ -170,7 +171,7 @@ pub fn allows(trial: &mut Trial<'_>, before: &str) {
 #[test]
 fn signals_and_a_decider() {
     let mut rows = vec![borne("a decider has no signal held back", |trial| {
-        // not by a shell, which begins with a mask of its own
+        // without a shell, since a shell starts with its own signal mask
         let look =
             r#"BEGIN { while ((getline line < "/proc/self/status") > 0) if (line ~ /^SigBlk:[ \t]*0+$/) print allow }"#;
         decider(trial, &format!("#!/usr/bin/awk -f\n{}", look.replace("allow", &format!("{ALLOW:?}"))));
@@ -186,14 +187,14 @@ fn signals_and_a_decider() {
     hold("signals and a decider", rows);
 }
 
-/// What no program can answer is the entry's to block.
+/// Ends that no program can answer: the entry has to block the call.
 #[test]
 fn what_ends_the_program() {
     let killed = |name: &str, signal: &'static str| {
         let line = format!("(sleep 0.4; kill -{signal} $$) >/dev/null 2>&1 </dev/null & exec \"$@\"");
         ends(name, move |trial| {
             trial.line(line.clone());
-            // no payload comes before it
+            // the payload comes after the signal
             trial.stdin = Source::pipe(|pipe, _| Ok(Box::new(pipe)));
         })
     };
@@ -212,7 +213,7 @@ fn what_ends_the_program() {
             unstarted("the program is missing", "exec \"$1.missing\""),
             unstarted("the program is not executable", "exec /etc/passwd"),
             unstarted("the program is a folder", "exec /"),
-            // of the payload, two hundred times what is left
+            // the payload has two hundred times the memory that is left
             ends("RLIMIT_AS: no memory to go on with", |trial| {
                 trial.line("ulimit -v 60000; exec \"$@\"");
                 trial.payload.resize(60_000_000, b' ');
@@ -223,7 +224,7 @@ fn what_ends_the_program() {
     );
 }
 
-/// Starts the hook in a mount namespace of its own, after this.
+/// A command line that starts the hook in a mount namespace of its own, after `before` has run.
 fn mounted(before: &str) -> String {
     format!("exec unshare -rm /bin/sh -c '{before} && exec \"$@\"' sh \"$@\"")
 }
@@ -271,14 +272,14 @@ fn a_system_that_lacks_what_it_should_have() {
     );
 }
 
-/// Whoever tries a hook at a terminal, and gives it nothing, can end it as everything else.
+/// A person who starts a hook at a terminal and types nothing can end it by Ctrl-C.
 #[test]
 fn somebody_at_a_terminal_can_end_a_hook() {
     for vendor in [CLAUDE, CODEX] {
         let program = Run::hook(vendor).command.get_program().to_owned();
         let line =
             format!("trap : INT; echo ready; '{}' --deadline 600; echo \"ended with $?\"", program.to_str().unwrap());
-        // who ignores the keys when this begins, as what a script starts behind its back does, would pass that on
+        // a process that ignores Ctrl-C, as a script's background job does, would pass that on to its children
         let mut child = std::process::Command::new("env")
             .args(["--default-signal=INT", "script", "-qec", &line, "/dev/null"])
             .env_clear()
@@ -290,9 +291,9 @@ fn somebody_at_a_terminal_can_end_a_hook() {
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
         let mut told = String::new();
-        // from here on the shell outlives the keys
+        // from here on the shell survives Ctrl-C
         stdout.read_line(&mut told).unwrap();
-        // the hook waits a second before it takes itself for one at a terminal
+        // after a second without input, the hook looks whether stdin is a terminal
         let keys = std::thread::spawn(move || {
             while stdin.write_all(b"\x03").is_ok() {
                 std::thread::sleep(Duration::from_millis(300));

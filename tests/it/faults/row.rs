@@ -1,4 +1,5 @@
-//! The table: a row is one fault, how a hook is started in it, and what its vendor has to do then.
+//! The table of faults: each row has a fault, the way a hook is started in it, and the reaction that the vendor must
+//! show.
 
 use std::any::Any;
 use std::ffi::OsString;
@@ -16,32 +17,32 @@ use serde_json::json;
 use crate::common::{CLAUDE, Scratch, VENDORS, bytes, call, event, fixture, program, shell, side_by_side};
 use crate::faults::host::{self, Ended, Event, Host};
 
-/// What Codex's entry gives the hook, the shorter of both.
+/// The timeout of Codex's entry, the shorter one of both vendors.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// What is kept open until a hook has ended.
+/// A value that is kept until the hook has ended.
 pub type Held = Box<dyn Any + Send>;
 
-/// Standard input, and what happens at its other end while the hook runs.
+/// stdin, and the work at its other end while the hook runs.
 pub struct Source {
     pub file: OwnedFd,
     pub write: Box<dyn FnOnce(Vec<u8>) -> std::io::Result<Held> + Send>,
 }
 
 impl Source {
-    /// A file that needs nobody at its other end.
+    /// A file, which has no other end.
     pub fn file(file: impl Into<OwnedFd>) -> Source {
         Source { file: file.into(), write: Box::new(|_| Ok(Box::new(()))) }
     }
 
-    /// A pipe, and what is done with its other end and the payload.
+    /// A pipe, and the function that writes the payload to it.
     pub fn pipe(write: impl FnOnce(PipeWriter, Vec<u8>) -> std::io::Result<Held> + Send + 'static) -> Source {
         let (reader, writer) = std::io::pipe().unwrap();
         Source { file: reader.into(), write: Box::new(|payload| write(writer, payload)) }
     }
 }
 
-/// An output, and what is heard at its other end.
+/// An output and its reader.
 pub struct Sink {
     pub file: OwnedFd,
     pub heard: Option<Box<dyn Read + Send>>,
@@ -54,13 +55,13 @@ impl Sink {
         Sink { file: writer.into(), heard: Some(Box::new(reader)), held: Box::new(()) }
     }
 
-    /// What is written here is heard by no vendor.
+    /// An output that no vendor reads.
     pub fn lost(file: impl Into<OwnedFd>) -> Sink {
         Sink { file: file.into(), heard: None, held: Box::new(()) }
     }
 }
 
-/// What the call is to the golden frame.
+/// Whether the golden frame admits the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Given {
     Admitted,
@@ -69,12 +70,12 @@ pub enum Given {
 
 type Meanwhile = Box<dyn FnOnce(u32) + Send>;
 
-/// One start of a hook. As it is made everything is in order.
+/// One start of a hook. A new value has no fault.
 pub struct Trial<'a> {
     pub vendor: &'static str,
     pub scratch: &'a Scratch,
     pub event: Event,
-    /// A line of sh that starts the hook as `"$@"`.
+    /// A line of `sh` that starts the hook as `"$@"`.
     pub line: Option<String>,
     pub frame: Option<OsString>,
     pub args: Vec<OsString>,
@@ -84,7 +85,7 @@ pub struct Trial<'a> {
     pub stdin: Source,
     pub stdout: Sink,
     pub stderr: Sink,
-    /// Done beside the running process, by its number.
+    /// Runs beside the hook, with the hook's process number.
     pub meanwhile: Option<Meanwhile>,
     pub patience: Duration,
 }
@@ -102,7 +103,7 @@ impl Trial<'_> {
             }
             Event::Prompt => bytes(&event_of(vendor)),
         };
-        // a prompt is stopped by a frame that is refused, and by nothing else
+        // only a refused frame stops a prompt
         let frame = match event {
             Event::Prompt if refused => "/nonexistent/frame.json".into(),
             _ => fixture("golden/frame.json"),
@@ -140,7 +141,7 @@ impl Trial<'_> {
         self.line = Some(line.into());
     }
 
-    /// The words that start the hook.
+    /// The command line of the hook.
     fn words(&self) -> Vec<OsString> {
         let mut words = Vec::new();
         if let Some(line) = &self.line {
@@ -154,7 +155,7 @@ impl Trial<'_> {
         words
     }
 
-    /// Start it, by its entry as the vendor would if that is asked for, and hear it out.
+    /// Start the hook, by the vendor's entry if asked for, and take its whole output.
     pub fn fire(self, by_entry: bool) -> Ended {
         let mut words = self.words();
         if by_entry && self.vendor != CLAUDE {
@@ -171,7 +172,7 @@ impl Trial<'_> {
         command.args(&words[1..]).env_clear().envs(self.env).current_dir(&self.folder);
         command.stdin(self.stdin.file).stdout(self.stdout.file).stderr(self.stderr.file);
         let mut child = command.spawn().unwrap_or_else(|why| panic!("{words:?}: {why}"));
-        // its ends of the pipes are the child's alone now
+        // only the child now holds its ends of the pipes
         drop(command);
         let pid = child.id();
         let (told, status) = mpsc::channel::<ExitStatus>();
@@ -180,7 +181,7 @@ impl Trial<'_> {
             std::thread::spawn(move || {
                 let mut all = Vec::new();
                 if let Some(mut heard) = sink {
-                    // a socket that the other end left in a hurry has said what it had to
+                    // a socket fails if its other end left early; its bytes are read by then
                     let _ = heard.read_to_end(&mut all);
                 }
                 all
@@ -211,23 +212,22 @@ fn event_of(vendor: &str) -> serde_json::Value {
     event(vendor, "UserPromptSubmit")
 }
 
-/// What a fault has to come to.
+/// The outcome that a fault must have.
 pub enum Want {
-    /// The hook cannot judge: a call that the frame admits is blocked, and this is among what is said.
+    /// The hook cannot judge, so it blocks even an admitted call. The message contains this.
     Blocks(String),
-    /// The hook judges all the same: a call that is not admitted is blocked. The control: one that is goes on.
+    /// The hook judges as ever: it blocks a call that is not admitted, and lets an admitted one go on.
     Borne,
-    /// What is not admitted is blocked. What is cannot be told so where telling takes a word.
+    /// The hook blocks a call that is not admitted. It cannot let an admitted one run where that needs output.
     Mute,
-    /// Nobody hears anything: what is left is exit 2, and by its entry the call is blocked.
+    /// No output arrives. The hook ends with 2, and the vendor's entry blocks the call.
     Unheard,
-    /// The program ends without a word, and by its entry the call is blocked.
+    /// The program ends without output, and the vendor's entry blocks the call.
     Ends,
 }
 
 type Set = Box<dyn Fn(&mut Trial<'_>) + Send + Sync>;
 
-/// A fault.
 pub struct Row {
     name: String,
     event: Event,
@@ -241,12 +241,12 @@ impl Row {
         Row { name: name.into(), event: Event::Call, vendors: &VENDORS, want, set: Box::new(set) }
     }
 
-    /// At another event than a call.
+    /// Try it at another event than a call.
     pub fn at(self, event: Event) -> Row {
         Row { event, ..self }
     }
 
-    /// For these vendors alone.
+    /// Try it on these vendors alone.
     pub fn only(self, vendors: &'static [&'static str]) -> Row {
         Row { vendors, ..self }
     }
@@ -257,7 +257,7 @@ impl Row {
         trial
     }
 
-    /// Try it: its lines of the table, or what is wrong.
+    /// Try the fault: its lines of the table, or what is wrong.
     fn hold(&self, vendor: &'static str) -> Result<Vec<Shown>, String> {
         let mut shown = Vec::new();
         let mut fire = |given: Given, by_entry: bool, suffix: &str| {
@@ -276,7 +276,7 @@ impl Row {
             true => Ok(()),
             false => Err(format!("{} on {vendor}: {what}; found {found:?}", self.name)),
         };
-        // the only two ends that a hook has
+        // a hook has no other exit codes
         let blocked = |found: &(Ended, Host)| {
             let right = found.1 == Host::Block && matches!(found.0.code, Some(0 | 2));
             expect(right, "it has to be blocked, with exit 0 or 2", found)
@@ -333,7 +333,7 @@ struct Shown {
     code: Option<i32>,
 }
 
-/// A call that the frame admits is blocked, and `says` is among what is said.
+/// A row with [`Want::Blocks`].
 pub fn blocks(
     name: impl Into<String>,
     says: impl Into<String>,
@@ -342,33 +342,33 @@ pub fn blocks(
     Row::new(name, Want::Blocks(says.into()), set)
 }
 
-/// Nothing is lost: what is not admitted is blocked, and what is goes on.
+/// A row with [`Want::Borne`].
 pub fn borne(name: impl Into<String>, set: impl Fn(&mut Trial<'_>) + Send + Sync + 'static) -> Row {
     Row::new(name, Want::Borne, set)
 }
 
-/// Standard output is lost.
+/// A row with [`Want::Mute`]: stdout is lost.
 pub fn mute(name: impl Into<String>, set: impl Fn(&mut Trial<'_>) + Send + Sync + 'static) -> Row {
     Row::new(name, Want::Mute, set)
 }
 
-/// Both outputs are lost.
+/// A row with [`Want::Unheard`]: both outputs are lost.
 pub fn unheard(name: impl Into<String>, set: impl Fn(&mut Trial<'_>) + Send + Sync + 'static) -> Row {
     Row::new(name, Want::Unheard, set)
 }
 
-/// The program is ended.
+/// A row with [`Want::Ends`].
 pub fn ends(name: impl Into<String>, set: impl Fn(&mut Trial<'_>) + Send + Sync + 'static) -> Row {
     Row::new(name, Want::Ends, set)
 }
 
-/// Try every row on its vendors, print the table (`--nocapture`), and fail with all that does not hold.
+/// Try every row on its vendors, print the table (`--nocapture`), and fail with every row that does not hold.
 #[track_caller]
 pub fn hold(subject: &str, rows: Vec<Row>) {
     let tasks: Vec<(usize, &'static str)> =
         rows.iter().enumerate().flat_map(|(at, row)| row.vendors.iter().map(move |vendor| (at, *vendor))).collect();
     let found = side_by_side(&tasks, |&(at, vendor)| {
-        // a row that panics is one that does not hold
+        // a row that panics does not hold
         let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rows[at].hold(vendor)));
         (at, vendor, held.unwrap_or_else(|_| Err(format!("{} on {vendor}: panicked, see above", rows[at].name))))
     });
@@ -396,7 +396,7 @@ fn cell(shown: Option<&Shown>) -> String {
     }
 }
 
-/// Whether a means that a row needs is on this machine.
+/// Whether this machine can run a command that a row needs.
 pub fn can(what: &str, command: &[&str]) -> bool {
     let tried = Command::new(command[0]).args(&command[1..]).output();
     let can = tried.is_ok_and(|output| output.status.success());
@@ -406,7 +406,7 @@ pub fn can(what: &str, command: &[&str]) -> bool {
     can
 }
 
-/// Said past the capture of the tests' output: a row that was not tried has not held.
+/// Report a row that was not tried, past the capture of the tests' output, since it has not been shown to hold.
 pub fn not_shown(what: &str, takes: &str) {
     let line = format!("NOT SHOWN on this machine: {what} (it takes {takes})\n");
     let _ = std::io::stderr().write_all(line.as_bytes());

@@ -1,4 +1,4 @@
-//! A seal that is killed, or has no room: the file holds the old bytes or the new.
+//! A seal that is killed or finds no room: the file holds the old bytes or the new ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ fn golden() -> String {
     fs_err::read_to_string(fixture("golden/frame.json")).unwrap()
 }
 
-/// The golden frame as a driver writes it, and as nobody sealed it yet.
+/// The golden frame as a driver writes it before it is sealed.
 fn unsealed() -> String {
     let mut value: serde_json::Value = serde_json::from_str(&golden()).unwrap();
     value.as_object_mut().unwrap().remove("digest");
     value.to_string()
 }
 
-/// Where a process has the same number each time, as the first one in a container does.
+/// A namespace in which each process gets the same number, as the first process of a container does.
 const SAME_NUMBER: [&str; 4] = ["unshare", "-rpf", "--kill-child", "--mount-proc"];
 
 struct Tracer {
@@ -26,7 +26,7 @@ struct Tracer {
 }
 
 impl Tracer {
-    /// Seal the file in place, under strace with these words.
+    /// Seal the file in place, under strace with these options.
     fn seal(&self, file: &Path, words: &[&str]) -> Output {
         let before = self.before.iter().chain(&["strace"]).copied().chain(words.iter().copied());
         let mut command: Vec<PathBuf> = before.map(PathBuf::from).collect();
@@ -35,12 +35,12 @@ impl Tracer {
     }
 }
 
-/// The calls of the system that a seal makes, in order, and which of its name each is.
+/// The system calls of a seal in order, each with its count among calls of its name.
 fn calls(trace: &str) -> Vec<(String, usize)> {
     let mut seen = BTreeMap::<String, usize>::new();
     let names = trace.lines().filter_map(|line| line.split_once('(').map(|(name, _)| name.trim()));
     let calls = names.filter(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
-    // strace starts the program by the first
+    // strace itself makes the first call
     let calls = calls.filter(|name| *name != "execve");
     calls.map(|name| (name.into(), *seen.entry(name.into()).and_modify(|times| *times += 1).or_insert(1))).collect()
 }
@@ -72,13 +72,13 @@ fn killed_at_every_call_of_the_system_it_leaves_the_old_bytes_or_the_new() {
             found => panic!("step {step}, {name} {which}: neither the old nor the new: {found}"),
         }
         left += fs_err::read_dir(file.parent().unwrap()).unwrap().count() - 1;
-        // and the next one is not stopped by what this one left, whatever number it has
+        // the next seal works, whatever this one left behind, under any process number
         fs_err::write(&file, &old).unwrap();
         let output = tracer.seal(&file, &["-o", "/dev/null"]);
         assert!(output.status.success(), "step {step}, {name} {which}: the next seal: {output:?}");
         assert_eq!(fs_err::read_to_string(&file).unwrap(), new, "step {step}, {name} {which}");
     }
-    // both sides of the rename were met, and a half file between
+    // kills before and after the rename both happened, and one left a half file
     assert!(olds > 0 && news > 0 && left > 0, "{olds} {news} {left}");
     println!(
         "\na seal killed at each of {} calls of the system: {olds} times the old bytes, {news} times the new",
@@ -86,7 +86,7 @@ fn killed_at_every_call_of_the_system_it_leaves_the_old_bytes_or_the_new() {
     );
 }
 
-/// Starts a seal of the file where the folder that it is in is a file system of its own, after this.
+/// Seal the file after `before` has run, with the file's folder on a file system of its own.
 fn on_a_disk(scratch: &Scratch, before: &str) -> (Output, String) {
     let disk = scratch.folder("disk");
     let disk = disk.display();
@@ -113,7 +113,7 @@ fn on_a_full_disk_or_a_read_only_one_the_old_bytes_stay() {
     let mut shown = String::new();
     for (before, left, why) in [
         ("head -c 100000 /dev/zero > fill 2>/dev/null", "2 old fill frame.json", "no space left on device"),
-        // room for the file's name and a part of it
+        // there is room for the file's name and for a part of its bytes
         (
             "head -c 4096 /dev/zero > fill && head -c 100000 /dev/zero > more 2>/dev/null",
             "2 old fill frame.json more",

@@ -1,4 +1,4 @@
-//! Standard input in every state a vendor, or a wrapper round the hook, can leave it in.
+//! stdin in every state that a vendor, or a wrapper around the hook, can leave it in.
 
 use std::io::Write as _;
 use std::net::Shutdown;
@@ -16,7 +16,7 @@ use crate::faults::row::{Given, Row, Source, Trial, blocks, borne, hold};
 const EMPTY: &str = "the payload on standard input was empty; the vendor gives the call as one JSON object there";
 const LATE: &str = "standard input was not done when the deadline passed; nothing runs until this is put right";
 
-/// An input that is never done, and a deadline that is soon over.
+/// A fault with an input that never ends, under a short deadline.
 fn endless(name: &str, source: impl Fn() -> Source + Send + Sync + 'static) -> Row {
     blocks(name, LATE, move |trial| {
         trial.args(["--deadline", "1"]);
@@ -24,7 +24,7 @@ fn endless(name: &str, source: impl Fn() -> Source + Send + Sync + 'static) -> R
     })
 }
 
-/// A file, opened so as not to wait for anybody.
+/// A file that is opened without blocking.
 fn opened(path: impl AsRef<std::path::Path>) -> File {
     File::options().read(true).write(true).open(path.as_ref()).unwrap()
 }
@@ -110,7 +110,7 @@ fn an_input_that_is_never_done() {
             endless("a pipe that gets a byte now and then", || {
                 Source::pipe(|mut pipe, payload| {
                     pipe.write_all(&payload)?;
-                    // until the hook is gone, and the pipe with it
+                    // until the hook ends and the pipe breaks
                     while pipe.write_all(b" ").is_ok() {
                         std::thread::sleep(Duration::from_millis(50));
                     }
@@ -235,7 +235,7 @@ fn a_large_payload_that_is_refused_never_breaks_the_pipe() {
         for size in [1, crate::common::times(32, 4)] {
             let content = "x".repeat(size * 1024 * 1024);
             let payload = bytes(&call(vendor, "mcp__lab__write", json!({ "content": content })));
-            // by a frame, by a frame that is refused, by a mistake on the command line
+            // under a frame, under a refused frame, and with a mistake on the command line
             let run = |args: &[&str]| Run::hook(vendor).args(args).args(["--deadline=300"]).stdin(payload.clone());
             run(&["--frame", fixture("golden/frame.json").to_str().unwrap()]).answer().denial();
             run(&["--frame", "/nonexistent"]).answer().denial();
@@ -253,7 +253,7 @@ fn two_hundred_runs_without_a_frame_break_no_pipe() {
             Run::hook(vendor).stdin(payload.clone()).answer().is_silent();
         }
     }
-    // what is not there is no frame in force, so its payload is not read for one
+    // an absent payload is not parsed if no frame is in force
     for vendor in VENDORS {
         Run::hook(vendor).stdin(&shell(vendor)[..20]).answer().is_silent();
     }

@@ -1,4 +1,4 @@
-//! A frame that is swapped while it is read.
+//! A frame that is replaced while a hook reads it.
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::common::{CLAUDE, Run, Scratch, VENDORS, program, shell, times};
 use crate::faults::host::{self, Ended, Event, Host};
 
-// agent-of-empires/agent-of-empires#2221: the policy was another file when it was used than when it was checked
-/// The pinned frame, one that was edited to admit more, and one that admits more and is sealed, take turns under one name.
-/// Whichever is read, what the pinned frame does not admit is never admitted.
+// agent-of-empires/agent-of-empires#2221: the policy file changed between its check and its use
+/// Three files take turns under one name: the pinned frame, a frame that was edited to admit more, and a sealed frame
+/// that admits more. A call that the pinned frame does not admit is never admitted, whichever file is read.
 #[test]
 fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
-    // hooks that are started, both vendors together
+    // hooks of both vendors together
     let runs: usize = times(10_000, 1_000);
     let scratch = Scratch::new();
     let pinned = scratch.frame("pinned.json", &["--admit", "file.read"]);
@@ -25,7 +25,7 @@ fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
     fs_err::hard_link(&pinned, &frame).unwrap();
     let calls = VENDORS.map(|vendor| scratch.file(vendor, shell(vendor)));
     let (over, next, swaps) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
-    // what the reasons say: by the pinned frame, by the seal, by the pin
+    // the counts of reasons: by the pinned frame, by the seal, by the pin
     let said = Mutex::new([0; 3]);
     let admitted = Mutex::new(Vec::new());
     let fire = |n: usize| {
@@ -56,12 +56,12 @@ fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
                 if over.load(Ordering::Relaxed) {
                     break;
                 }
-                // a rename onto the same file leaves both names
+                // renaming a file onto a link of itself leaves both names
                 let _ = fs_err::remove_file(&beside);
                 fs_err::hard_link(turn, &beside).unwrap();
                 fs_err::rename(&beside, &frame).unwrap();
                 swaps.fetch_add(1, Ordering::Relaxed);
-                // the machine has other things to do
+                // leave time for other processes
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
         });
@@ -80,7 +80,7 @@ fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
     });
     let (said, admitted) = (said.into_inner().unwrap(), admitted.into_inner().unwrap());
     assert!(admitted.is_empty(), "{admitted:?}");
-    // all three were met, or nothing was shown
+    // unless all three reasons occurred, the test has shown nothing
     assert!(said.iter().all(|times| *times > runs / 100), "{said:?}");
     println!(
         "\na frame swapped {} times under {runs} hooks: BLOCK {runs} ({} by the pinned frame, {} by its seal, {} by the pin)",

@@ -1,4 +1,4 @@
-//! The audit: one line a decision, whole, and nowhere it could do harm.
+//! The audit: one whole line for each decision, in a file where it does no harm.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn lines(audit: &Path) -> Vec<Value> {
     text.lines().map(read).collect()
 }
 
-/// The one line of an audit, its time and duration looked at and taken out.
+/// The only line of an audit, with its time and duration checked and taken out.
 fn line(audit: &Path) -> Value {
     let mut all = lines(audit);
     assert_eq!(all.len(), 1);
@@ -52,7 +52,7 @@ fn a_decision_is_one_line_with_everything_but_the_input() {
         payload["agent_id"] = "agent-1".into();
         fire(vendor, &audit, &payload);
         assert!(!fs_err::read_to_string(&audit).unwrap().contains("SECRET"));
-        // what went out: on Codex an admitted call is told nothing
+        // the decision as it went out: Codex is told nothing of an admitted call
         assert_eq!(
             line(&audit),
             json!({
@@ -83,7 +83,7 @@ fn what_does_not_come_to_the_frame_is_decided_by_the_adapter() {
         let reason = hook(vendor, &audit).stdin("[").answer().denial();
         let found = line(&audit);
         assert_eq!((&found["decision"]["reason"], &found["event"]), (&reason.into(), &Value::Null));
-        // an abstention without a frame is a decision too
+        // abstaining without a frame is a decision too
         let run = Run::hook(vendor).args(["--audit".as_ref(), audit.as_os_str()]);
         run.stdin(shell(vendor)).answer().is_silent();
         let found = line(&audit);
@@ -100,7 +100,7 @@ fn events_that_decide_nothing_leave_no_line() {
             fire(vendor, &audit, &event(vendor, name));
             assert!(!audit.exists(), "{vendor} {name}");
         }
-        // a prompt or a session that is stopped is a decision
+        // stopping a prompt or a session is a decision
         for name in ["UserPromptSubmit", "SessionStart"] {
             let run = Run::hook(vendor).frame("/nonexistent").args(["--audit".as_ref(), audit.as_os_str()]);
             run.stdin(bytes(&event(vendor, name))).answer();

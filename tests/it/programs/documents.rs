@@ -1,4 +1,4 @@
-//! The tables of documents: what each is to the verifier, word for word.
+//! The tables of documents: the verifier's answer to each, word for word.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ fn sha256(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Every document of a folder against its table: the line for people, the exit code, and for one
-/// that is in order the digest over its canonical bytes.
+/// Check every document of a folder against its table: the line for people, the exit code, and the digest of the
+/// canonical bytes of a valid document.
 fn holds(folder: &str) {
     let rows = table(&format!("{folder}.tsv"), ["document", "verdict", "elsewhere", "why"]);
     let mut stored: Vec<String> = fs_err::read_dir(fixture(folder))
@@ -37,7 +37,7 @@ fn holds(folder: &str) {
         assert_eq!(sha256(&canonical), digest, "{document}");
         let printed = run("mh-frame-verify", [file, "--print", "digest"]);
         assert_eq!(printed, Answer { code: 0, stdout: format!("{digest}\n"), stderr: String::new() }, "{document}");
-        // sealing it again changes nothing of its value
+        // sealing it again does not change its value
         let sealed = Run::of("mh-frame-seal").args([file]).answer();
         assert_eq!(sealed.code, 0, "{document}: {}", sealed.stderr);
         let again = Run::of("mh-frame-verify").args(["-"]).stdin(sealed.stdout.clone()).answer();
@@ -152,7 +152,7 @@ fn a_file_that_cannot_be_read_is_another_thing_than_a_document_that_is_refused()
         (scratch.path("missing").as_path(), "no such file or directory"),
         (scratch.root(), "it is a folder, not a regular file"),
         (&fifo, "it is a named pipe, not a regular file"),
-        // an open of a socket fails before its kind can be seen
+        // opening a socket fails before its kind is known
         (&socket, "no such device or address"),
         (&looped, "too many levels of symbolic links"),
         (&below, "not a directory"),
@@ -170,7 +170,7 @@ fn a_file_that_cannot_be_read_is_another_thing_than_a_document_that_is_refused()
 
 #[test]
 fn refusals_come_in_their_fixed_order() {
-    // a document with every fault at once, mended one by one
+    // a document with every fault at once; the faults are mended one by one
     let golden = fs_err::read_to_string(fixture("golden/frame.json")).unwrap();
     let mut document = golden.replace("metaharness.frame/1", "metaharness.frame/2");
     document = document.replace("\"next\": []", "\"next\": null").replace("\"index\": 2", "\"index\": 3");

@@ -1,4 +1,4 @@
-//! The events of both vendors: which are answered, in what form, and what a refusal looks like.
+//! The events of both vendors: the ones that are answered, the form of the answers, and the form of a refusal.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn fire(vendor: &str, payload: &Value) -> Answer {
     Run::hook(vendor).frame(golden()).stdin(bytes(payload)).answer()
 }
 
-/// The same under a frame that is refused.
+/// The answer under a refused frame.
 fn refused(vendor: &str, payload: &Value) -> Answer {
     Run::hook(vendor).frame("/nonexistent/f").stdin(bytes(payload)).answer()
 }
@@ -34,7 +34,7 @@ fn refusal(vendor: &str) -> String {
     )
 }
 
-/// What a frame refuses, word for word.
+/// The reason for an operation that is not admitted, word for word.
 const NOT_ADMITTED: &str = "WebFetch needs web.read, which is not admitted (step 2, attempt 1, state implement, workflow \
     development/default); admitted here: dir.list, file.edit, file.read, file.write, search, shell, skill.load; work within \
     that, or say what is missing and stop; frame 43a6f845a21f";
@@ -65,7 +65,7 @@ fn a_command_inside_a_skill_is_judged_under_its_own_event() {
     assert_eq!(answer.json()["hookSpecificOutput"]["hookEventName"], "PreSkillShellCommand");
     let answer = refused(CLAUDE, &at(CLAUDE, "PreSkillShellCommand", "Bash"));
     assert_eq!(answer.denial(), refusal(CLAUDE));
-    // Codex has no such event, and a tool waits for an answer to it
+    // Codex has no such event, and a tool waits for the answer
     let reason = fire(CODEX, &at(CODEX, "PreSkillShellCommand", "Bash")).denial();
     assert!(reason.starts_with(
         "mh-hook-codex: Codex 0.171.0 has no event `PreSkillShellCommand`, so nothing says what an answer to it does; "
@@ -104,7 +104,7 @@ fn an_approval_is_denied_as_each_vendor_hears_it() {
             let wanted = json!({ "hookSpecificOutput": {
                 "hookEventName": "PermissionRequest", "decision": { "behavior": "deny", "message": reason } } });
             assert_eq!((answer.code, answer.json()), (code, wanted));
-            // on Claude exit 2 would take the JSON's place
+            // on Claude Code, exit 2 would make the JSON void
             assert_eq!(answer.stderr, if code == 2 { format!("{reason}\n") } else { String::new() });
         }
     }
@@ -204,7 +204,7 @@ fn events_after_the_fact_are_never_answered() {
         for name in names {
             for payload in [event(vendor, name), at(vendor, name, "WebFetch")] {
                 fire(vendor, &payload).is_silent();
-                // exit 2 loops at Stop and replaces output at PostToolUse
+                // exit 2 would loop at Stop and replace the output at PostToolUse
                 refused(vendor, &payload).is_silent();
                 Run::hook(vendor).args(["--nonsense"]).stdin(bytes(&payload)).answer().is_silent();
             }
@@ -256,7 +256,7 @@ fn fields_that_a_vendor_adds_or_lacked_change_nothing() {
         payload["new_field"] = json!({ "deep": [1, 2.5e10, null, { "tool_name": "Write" }] });
         payload["effort"] = json!(null);
         assert_eq!(fire(vendor, &payload), usual);
-        // the least that is needed
+        // only the members that are needed
         let least = json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash" });
         assert_eq!(fire(vendor, &least), usual);
     }

@@ -1,5 +1,5 @@
-//! Keys that stand twice, found by the reader whatever they are: held to comparing every two of them, by another reader's
-//! word on what they are.
+//! The reader finds every duplicate key. It is compared with a check that decodes keys by another reader and compares
+//! every two of them.
 
 use metaharness::json::Reader;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn read(text: &str) -> Option<String> {
     reader.duplicate().map(|found| format!("{}@{}", found.key, found.at))
 }
 
-/// Where the first duplicate stands, by keys that are read in full and compared one by one.
+/// The first duplicate, found by comparing decoded keys one by one.
 fn naive(keys: &[String]) -> Option<(usize, String)> {
     let read: Vec<String> = keys.iter().map(|key| serde_json::from_str(key).unwrap()).collect();
     let mut at = 1;
@@ -47,7 +47,7 @@ proptest! {
     fn the_first_duplicate_is_the_one_that_comparing_every_two_keys_finds(
         keys in prop::collection::vec(key(), 0..80), twin in any::<prop::sample::Index>(), plain in 0_usize..40,
     ) {
-        // few and many, with and without one that stands twice; what is around an object changes nothing
+        // objects with few and with many keys, with and without a duplicate; the rest of the document does not matter
         let few: Vec<String> = (0..plain).map(|n| format!("\"k{n}\"")).chain(keys.iter().cloned()).collect();
         let mut names: Vec<String> = Vec::new();
         let mut distinct = few.clone();

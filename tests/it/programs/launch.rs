@@ -1,4 +1,4 @@
-//! How a hook is told what is in force: flags, variables, and never a mixture of the two.
+//! A hook's settings: by flags or by variables, and never by a mixture.
 
 use std::os::unix::ffi::OsStringExt as _;
 
@@ -10,7 +10,7 @@ fn golden() -> String {
     fixture("golden/frame.json").to_str().unwrap().into()
 }
 
-/// A hook that gets a call of the shell, which the golden frame admits.
+/// A hook with a call of the shell, which the golden frame admits.
 fn admitted(vendor: &str) -> Run {
     Run::hook(vendor).stdin(shell(vendor))
 }
@@ -28,7 +28,7 @@ fn stopped(vendor: &str, run: Run, why: &str) {
     assert_eq!(run.answer().denial(), wanted);
 }
 
-/// Admitted, as the vendor is told so.
+/// Check for the vendor's form of an admitted call.
 #[track_caller]
 fn passes(vendor: &str, run: Run) {
     let answer = run.answer();
@@ -155,7 +155,7 @@ fn with_a_frame_on_the_command_line_a_variable_that_differs_is_a_mistake() {
         _ => "decider",
     };
     for vendor in VENDORS {
-        // on Claude, one write of a settings file changes the hook's environment in mid-session
+        // on Claude Code, one write to a settings file changes the hook's environment in mid-session
         for (variable, value) in [
             ("MH_FRAME", "/nonexistent/wider.json"),
             ("MH_FRAME", ""),
@@ -181,11 +181,11 @@ fn with_a_frame_on_the_command_line_a_variable_that_differs_is_a_mistake() {
             let reason = run.env(variable, value).answer().denial();
             assert!(reason.contains(&format!("the environment has {variable}='{value}'")), "{reason}");
         }
-        // what says the same is let stand
+        // variables with the same values are accepted
         let run = admitted(vendor).frame(golden()).args(["--digest", GOLDEN, "--policy", "frame", "--require-frame"]);
         let run = run.env("MH_FRAME", golden()).env("MH_FRAME_DIGEST", GOLDEN).env("MH_POLICY", "frame");
         passes(vendor, run.env("MH_REQUIRE_FRAME", "1"));
-        // variables that are not ours are none of our business
+        // variables that are not ours do not matter
         passes(vendor, admitted(vendor).frame(golden()).env("MH_FRAMES", "x").env("MH_VERBOSE", "1"));
     }
 }
@@ -209,7 +209,7 @@ fn a_flag_that_is_not_known_blocks_with_the_reason() {
             }
             stopped(vendor, admitted(vendor).args(args), why);
         }
-        // even one that comes with a frame that is in order
+        // even with a good frame
         stopped(vendor, admitted(vendor).frame(golden()).args(["--dry-run"]), "there is no flag --dry-run; see --help");
     }
 }

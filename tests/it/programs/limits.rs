@@ -1,4 +1,4 @@
-//! Sizes, depths and encodings at their edges: a clear refusal, never a crash.
+//! Sizes, depths and encodings at their limits: a clear refusal and never a crash.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,8 @@ use crate::common::{CLAUDE, CODEX, GOLDEN, Run, Scratch, VENDORS, bytes, call, f
 
 const MOST: usize = 16 * 1024 * 1024;
 
-/// The golden document with its one obligation's text replaced, sealed as it stands: by the text
-/// of the refusal, should there be one, the digest does not matter.
+/// The golden document, changed. Its digest is left as it is: the tests compare the reason for the refusal, and those
+/// reasons come before the digest's.
 fn golden(with: impl FnOnce(String) -> String) -> String {
     with(fs_err::read_to_string(fixture("golden/frame.json")).unwrap())
 }
@@ -35,7 +35,7 @@ fn sixteen_mebibytes_are_read_and_one_byte_more_is_not() {
         run("mh-frame-seal", [more]).stderr,
         format!("mh-frame-seal: {more}: too large: more than 16777216 bytes\n")
     );
-    // a hole costs no disk and no memory
+    // a sparse file takes no disk and no memory
     let hole = scratch.file("hole.json", "");
     fs_err::OpenOptions::new().write(true).open(&hole).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(run("mh-frame-verify", [&hole]).code, 1);
@@ -43,7 +43,7 @@ fn sixteen_mebibytes_are_read_and_one_byte_more_is_not() {
 
 #[test]
 fn standard_input_is_bounded_as_a_file_is() {
-    // a writer that is cut off would break the pipe, so its end is looked at here by hand
+    // this test writes by hand, since a program that stopped reading would break the pipe
     let mut child = Run::of("mh-frame-verify").args(["-"]).command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let writer = std::thread::spawn(move || std::io::Write::write_all(&mut stdin, &vec![b' '; MOST + 1]));
@@ -56,7 +56,7 @@ fn standard_input_is_bounded_as_a_file_is() {
 #[test]
 fn a_hundred_and_twenty_seven_levels_are_read_and_one_more_is_not() {
     let nested = |levels: usize| {
-        // the frame itself is the first level
+        // the frame is the first level
         golden(|text| text.replace("\"next\": []", &format!("\"next\": {}{}", "[".repeat(levels), "]".repeat(levels))))
     };
     refused(nested(126), "misshapen: byte 190: `next[0]` is an array, not an object");
@@ -79,7 +79,7 @@ fn what_is_not_utf_8_is_called_by_its_name() {
     let mut latin = latin;
     latin[at] = 0xE9;
     refused(latin, &format!("not json: byte {at}: not UTF-8"));
-    // a surrogate, an overlong form, beyond the last code point, a sequence cut short
+    // a surrogate, an overlong form, a code point beyond the last, a cut sequence
     for bad in [&[0xED, 0xA0, 0x80][..], &[0xC0, 0xAF], &[0xF4, 0x90, 0x80, 0x80], &[0xE2, 0x82]] {
         refused([b"{\"a\":\"", bad, b"\"}"].concat(), "not json: byte 6: not UTF-8");
     }
@@ -139,7 +139,7 @@ fn bytes_around_the_document() {
     refused(&golden[..golden.len() / 2], "not json: byte 466: the document ends inside a string");
 }
 
-/// What a frame that admits everything, but not the folder `out`, says to a call.
+/// The reason against a call under a frame that admits every path but `out`; `None` if it is admitted.
 fn says(vendor: &str, tool: &str, input: Value) -> Option<String> {
     let scratch = Scratch::new();
     let admits = ["--admit", "file.write,file.edit,file.read,dir.list", "--scope", "**/out/**", "none"];
@@ -151,7 +151,7 @@ fn says(vendor: &str, tool: &str, input: Value) -> Option<String> {
 
 #[test]
 fn a_path_longer_than_any_that_is_opened_is_denied_in_no_time() {
-    // by the length of each prefix, following links in it takes time by the square of its length
+    // following links takes time by the square of a path's length, since each prefix is looked up
     let long = |parts: usize| format!("/{}x", "a/".repeat(parts));
     let why =
         |tool: &str| Some(format!("{tool} has a path of more than 4096 bytes, so it cannot be told where it leads"));
@@ -178,7 +178,7 @@ fn a_patch_of_more_files_than_can_be_judged_in_time_is_denied() {
     let why = "apply_patch is about too many files to be judged at once: do it in several calls";
     assert_eq!(patch(2_001).as_deref(), Some(why));
     assert_eq!(patch(times(500_000, 50_000)).as_deref(), Some(why));
-    // long paths take as long as many
+    // a few long paths take as long as many short ones
     assert_eq!(named(100, 4_000), None);
     assert_eq!(named(1_000, 4_000).as_deref(), Some(why));
 }

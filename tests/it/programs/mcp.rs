@@ -1,4 +1,4 @@
-//! MCP tools: which pair of server and tool a call is of, and when that cannot be told.
+//! MCP tools: the server and tool that a call is for, and the calls that cannot tell it.
 
 use serde_json::{Value, json};
 
@@ -9,8 +9,8 @@ struct Case {
 }
 
 impl Case {
-    /// A frame that admits these pairs. The minter refuses ambiguous ones, so it is sealed by the
-    /// library's plain functions, as another minter would.
+    /// A frame that admits these pairs. mh-frame-seal refuses ambiguous pairs, so the library's plain functions seal
+    /// it, as another sealer would.
     fn admitting(pairs: &[(&str, &str)]) -> Case {
         let scratch = Scratch::new();
         let path = scratch.frame("frame.json", &[]);
@@ -42,7 +42,7 @@ impl Case {
     }
 }
 
-/// As Claude Code sends it since it names the server.
+/// A call as Claude Code sends it since it names the server.
 fn named(tool: &str, server: impl Into<Value>) -> Value {
     let mut payload = call(CLAUDE, tool, json!({}));
     payload["mcp_server"] = json!({ "name": server.into(), "source": "dynamic" });
@@ -118,7 +118,7 @@ fn where_no_raw_name_is_given_every_way_to_read_it_has_to_be_admitted() {
         other.denies(vendor, &payload, AMBIGUOUS);
         both.admits(vendor, &payload);
         none.denies(vendor, &payload, "needs mcp.call (mcp__a__b__note), which is not admitted");
-        // separators overlap
+        // the separators overlap
         let payload = call(vendor, "mcp__a___b", json!({}));
         Case::admitting(&[("a", "_b")]).denies(vendor, &payload, AMBIGUOUS);
         Case::admitting(&[("a_", "b")]).denies(vendor, &payload, AMBIGUOUS);
@@ -133,7 +133,7 @@ fn a_name_in_the_frame_is_compared_as_each_vendor_renders_it() {
     case.admits(CLAUDE, &call(CLAUDE, "mcp__brave-search__dash-name_dot", json!({})));
     let why = "needs mcp.call brave_search/dash_name_dot, which is not admitted";
     case.denies(CLAUDE, &call(CLAUDE, "mcp__brave_search__dash_name_dot", json!({})), why);
-    // of servers that collide Codex hands out a hash, which no name in a frame renders to
+    // for servers with colliding names, Codex uses a hash, which no name in a frame renders to
     let case = Case::admitting(&[("a-b", "tool")]);
     let why = "needs mcp.call a_b_0123456789ab/tool, which is not admitted";
     case.denies(CODEX, &call(CODEX, "mcp__a_b_0123456789ab__tool", json!({})), why);

@@ -1,4 +1,4 @@
-//! The hooks, the seal and the verifier, by subject.
+//! Tests of the hooks, the seal and the verifier, by subject.
 
 mod audit;
 mod documents;

@@ -1,6 +1,6 @@
-//! Ordinary calls, which a frame that admits their operation lets through: what is done against odd paths
-//! must cost nobody a day's work. Projects with links, `..`, blanks and é, monorepos, worktrees, a home
-//! below a link, and names that look like something that is guarded and are not.
+//! Ordinary calls under a frame that admits their operation: the guard against odd paths must not stop a person's work.
+//! The cases are projects with links, `..`, blanks and é, monorepos, worktrees, a home behind a link, and names that
+//! only look like guarded ones.
 
 use std::path::PathBuf;
 
@@ -11,16 +11,16 @@ use crate::common::{CLAUDE, CODEX, Run, Scratch, bytes, call};
 
 const ALL: &str = "file.read,file.write,file.edit,dir.list,search";
 
-/// A home that is reached by a link, with a project in it.
+/// A home behind a link, with a project in it.
 struct Home {
     scratch: Scratch,
-    /// By the link, as `HOME` and the launcher's folder have it.
+    /// By the link, as `HOME` and the launcher's folder name it.
     project: PathBuf,
-    /// Where it really lies.
+    /// By its real path.
     real: PathBuf,
 }
 
-/// Files of the project, and what they stand for.
+/// Files of the project, with the layouts that they stand for.
 const FILES: [&str; 30] = [
     "README.md",
     "src/a.rs",
@@ -54,14 +54,14 @@ const FILES: [&str; 30] = [
     "node_modules/left-pad/index.js",
 ];
 
-/// Ways to a file that is there by its plain path too.
+/// Other spellings of existing files.
 const WAYS: [&str; 18] = [
     "src/../README.md",
     "./src/./a.rs",
     "src//deep///er/b.rs",
     "src/deep/../../packages/api/src/x.ts",
     "packages/web/../api/src/x.ts",
-    // a package that the other one has by a link, as package managers make it
+    // a package that another one reaches by a link, as package managers make them
     "packages/web/node_modules/api/src/x.ts",
     "current/src/x.ts",
     "current/../README.md",
@@ -69,11 +69,11 @@ const WAYS: [&str; 18] = [
     // out of the project and back
     "../my project/src/a.rs",
     "../my project/../my project/README.md",
-    // linked from outside, and out of it
+    // linked from outside, and leading outside
     "store/table.csv",
     "../store/table.csv",
     "LICENSE",
-    // not there yet, and reached by what is not there yet
+    // new files, reached by new folders too
     "new.txt",
     "new folder/deep/new.txt",
     "build/out.txt",
@@ -105,7 +105,7 @@ impl Home {
         Home { scratch, project, real }
     }
 
-    /// What is said to each of these calls: nothing, or what the frame would not have.
+    /// The reasons against these calls; empty if all are admitted.
     fn refused(&self, frame: &[&str], calls: &[(&'static str, &'static str, Value)]) -> Vec<String> {
         let frame = self.scratch.frame("frame.json", frame);
         let one = |(vendor, tool, input): &(&str, &str, Value)| {
@@ -125,7 +125,7 @@ impl Home {
     }
 }
 
-/// Calls of tools that read this file, and of tools that write it.
+/// Calls of the tools that read this file, and of those that write it.
 fn calls(written: &str, absolute: &str) -> Vec<(&'static str, &'static str, Value)> {
     let patch =
         |header: String| json!({ "command": format!("*** Begin Patch\n*** {header}\n@@\n-a\n+b\n*** End Patch") });
@@ -154,7 +154,7 @@ fn what_is_admitted_and_no_danger_is_let_through() {
         all.push((CLAUDE, "Read", json!({ "file_path": really.to_str().unwrap() })));
         all.push((CLAUDE, "Write", json!({ "file_path": really.to_str().unwrap(), "content": "x" })));
     }
-    // instructions of a project are its own, where no path rule has anything to keep from them
+    // without a path rule, a project's own instructions may be read and written
     for file in ["CLAUDE.md", "AGENTS.md", ".claude/rules/style.md", ".claude/worktrees/w/src/a.rs"] {
         all.extend(calls(file, home.project.join(file).to_str().unwrap()));
     }
@@ -171,7 +171,7 @@ fn path_rules_let_through_what_they_admit_however_it_is_written() {
     }
     let rules = ["--admit", ALL, "--scope", "secret/**", "none", "--scope", "**", ALL];
     assert_eq!(home.refused(&rules, &all), Vec::<String>::new());
-    // a list of what may be written, and no more
+    // rules that list the writable files
     let inside = |file: &&&str| file.starts_with("src/") && !file.contains("..") || file.starts_with("packages/");
     let few: Vec<_> = FILES
         .iter()

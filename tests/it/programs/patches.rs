@@ -1,10 +1,10 @@
-//! Codex's patches: which operations each file of one needs.
+//! Codex's patches: the operations that each of their files needs.
 
 use serde_json::{Value, json};
 
 use crate::common::{CODEX, Run, Scratch, bytes, call};
 
-/// What a frame that admits these operations says to a patch: nothing, or why not.
+/// The reason against a patch under a frame that admits these operations; `None` if it is admitted.
 fn says(operations: &[&str], input: Value) -> Option<String> {
     let scratch = Scratch::new();
     let frame = scratch.admitting(operations);
@@ -43,7 +43,7 @@ fn each_kind_of_change_needs_its_operation() {
         assert_eq!(says(&["file.write"], patch(body)), write, "{body}");
         assert_eq!(says(&["file.edit"], patch(body)), edit, "{body}");
         assert_eq!(says(&["file.edit", "file.write"], patch(body)), None, "{body}");
-        // the shell that is admitted is another tool
+        // admitting the shell does not admit the patch tool
         assert!(says(&["shell", "file.read"], patch(body)).is_some(), "{body}");
     }
 }
@@ -61,7 +61,7 @@ fn a_header_is_seen_however_it_is_written() {
     ] {
         assert_eq!(says(&["file.edit"], patch(header)), needs("file.write"), "{header:?}");
     }
-    // in the middle of what is added it is text, in the middle of context it is taken for a header
+    // between added lines it is text; between context lines it counts as a header
     assert_eq!(says(&["file.edit"], patch("*** Update File: a\n@@\n+*** Add File: b")), None);
     assert_eq!(says(&["file.edit"], patch("*** Update File: a\n@@\n-*** Delete File: b")), None);
     assert_eq!(says(&["file.edit"], patch("*** Update File: a\n@@\n *** Add File: b")), needs("file.write"));
@@ -76,7 +76,7 @@ fn a_header_that_is_not_known_is_named() {
         ("*** Add File", "Add File"),
         ("*** Update File: a\n*** Moved to: b", "Moved to: b"),
         ("*** Chmod: \u{430}", "Chmod: \\u{430}"),
-        // the vendor takes a second blank for the first character of the name
+        // Codex takes a second blank for the name's first character
         ("*** Add File:  a", "Add File:  a"),
         ("*** Update File: \ta", "Update File: \\ta"),
     ] {

@@ -8,13 +8,11 @@ use serde_json::Value;
 use crate::common::schema::wrong;
 use crate::common::{Answer, CLAUDE, CODEX, Run, Scratch, VENDORS, bytes, event, fixture, run, shell, table};
 
-/// One row of a vendor's table.
 struct Row {
     payload: std::path::PathBuf,
     frame: std::path::PathBuf,
     policy: String,
-    /// `allow` and `abstain` are decisions; `silence` is an event that nobody is asked about;
-    /// `text` the frame's.
+    /// `allow` and `abstain` are decisions; `silence` is an event without a decision; `text` is the frame's text.
     answer: String,
     says: String,
 }
@@ -32,7 +30,7 @@ fn rows(vendor: &str) -> Vec<Row> {
         .collect()
 }
 
-/// What the hook says to a row, and the lines that it left in an audit.
+/// The hook's answer to a row, and the number of its audit lines.
 fn fire(vendor: &str, row: &Row, scratch: &Scratch) -> (Answer, usize) {
     let audit = scratch.path("audit");
     let run = Run::hook(vendor)
@@ -91,7 +89,7 @@ fn holds(vendor: &str) {
     }
 }
 
-/// The verifier explains the very answer that the hook gives.
+/// Check that the verifier explains exactly the hook's answer.
 #[track_caller]
 fn explains(vendor: &str, row: &Row, answer: &Answer, name: &str) {
     let (frame, payload) = (row.frame.to_str().unwrap(), row.payload.to_str().unwrap());
@@ -195,7 +193,7 @@ fn an_explanation_goes_by_the_folder_and_the_pin_that_it_is_told() {
     assert!(answer.code == 1 && answer.stdout.contains(" is refused: pinned: "), "{answer:?}");
 }
 
-/// The file of Codex's own schema of what it sends (`input`) or takes (`output`) at an event.
+/// The file of Codex's own schema for an event's payload (`input`) or answer (`output`).
 fn schema(event: &str, direction: &str) -> String {
     let mut kebab = String::new();
     for c in event.chars() {
@@ -213,7 +211,7 @@ fn every_recorded_payload_of_codex_is_what_its_schemas_say_it_sends() {
     for entry in fs_err::read_dir(fixture("payloads/codex")).unwrap() {
         let path = entry.unwrap().path();
         let payload: Value = serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
-        // two events are fired and have no schema
+        // two events have no schema
         let schema = schema(payload["hook_event_name"].as_str().unwrap(), "input");
         if path.to_str().unwrap().contains("ModelRequest") {
             assert!(!Path::new(env!("CARGO_MANIFEST_DIR")).join(schema).exists(), "{}", path.display());
@@ -244,13 +242,13 @@ fn every_answer_to_codex_is_what_its_schemas_say_it_takes() {
         let payload: Value = serde_json::from_slice(&fs_err::read(&row.payload).unwrap()).unwrap();
         check(payload["hook_event_name"].as_str().unwrap(), &fire(CODEX, &row, &scratch).0);
     }
-    // a frame that is refused, at every event that is answered
+    // a refused frame, at every event that is answered
     for name in ["PreToolUse", "PermissionRequest", "UserPromptSubmit", "SessionStart", "SubagentStart"] {
         let mut payload = event(CODEX, name);
         payload["tool_name"] = "Bash".into();
         check(name, &Run::hook(CODEX).frame("/nonexistent").stdin(bytes(&payload)).answer());
     }
-    // what cannot be read for a payload is answered as a call
+    // an unreadable payload is answered like a call
     check("PreToolUse", &Run::hook(CODEX).frame("/nonexistent").stdin("").answer());
     check("PreToolUse", &Run::hook(CODEX).frame("/nonexistent").stdin(shell(CODEX)).answer());
     assert_eq!(held.len(), 5, "{held:?}");
@@ -259,7 +257,7 @@ fn every_answer_to_codex_is_what_its_schemas_say_it_takes() {
 
 #[test]
 fn a_schema_of_codex_would_refuse_what_it_does_not_take() {
-    // the check above can fail: `additionalProperties` is false everywhere
+    // this shows that the check above can fail: `additionalProperties` is false everywhere
     let schema = schema("PreToolUse", "output");
     let refuses = |answer: Value| wrong(&schema, &answer).is_some();
     assert_eq!(wrong(&schema, &serde_json::json!({})), None);

@@ -1,4 +1,4 @@
-//! What holds for any frame, and for any bytes that a hook is given.
+//! Properties of every frame, and of a hook's answer to any bytes.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::common::{CLAUDE, CODEX, Run, Scratch, VENDORS, bytes, call, event, fixture};
 
-/// Strings with everything that an escape, an order or a normal form could get wrong.
+/// Strings with characters that an escape, a sort order or a normal form could get wrong.
 fn text() -> impl Strategy<Value = String> {
     let odd = prop::sample::select(vec![
         '"',
@@ -98,7 +98,7 @@ fn any_frame() -> impl Strategy<Value = Frame> {
         })
 }
 
-/// The sealed value under the digest, as an independent reader sees it.
+/// The value that the digest covers, by an independent reader.
 fn sealed_value(document: &str) -> Value {
     let mut value: Value = serde_json::from_str(document).unwrap();
     let object = value.as_object_mut().unwrap();
@@ -107,7 +107,7 @@ fn sealed_value(document: &str) -> Value {
     value
 }
 
-/// Every value inside, by JSON pointer.
+/// The JSON pointers of every value inside.
 fn pointers(value: &Value, at: String, all: &mut Vec<String>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(key, value)| pointers(value, format!("{at}/{key}"), all)),
@@ -151,7 +151,7 @@ proptest! {
         }
     }
 
-    /// One change to one value of the document, whatever it is: refused, or it was none.
+    /// One change to any value of the document is refused, unless it changes nothing.
     #[test]
     fn any_change_of_meaning_is_refused(frame in any_frame(), which in any::<prop::sample::Index>(), how in 0..6_u8) {
         let sealed = seal::seal(frame);
@@ -173,7 +173,7 @@ proptest! {
             _ => *place = json!([]),
         }
         match seal::verify(value.to_string().as_bytes(), None) {
-            // a set in another order, a nullable key left out, an empty scope
+            // it changed nothing: a set in another order, a nullable key left out, an empty scope
             Ok(found) => prop_assert_eq!(found.frame(), sealed.frame()),
             Err(refusal) => prop_assert!(!refusal.to_string().is_empty()),
         }
@@ -203,7 +203,7 @@ proptest! {
             prop_assert!(!line.ends_with([' ', '\t']), "{:?}", line);
             prop_assert!(!line.contains(|c: char| c != '\t' && c.is_control()), "{:?}", line);
         }
-        // as many lines under a title as the frame has strings for them, whatever is in these
+        // each title has as many lines as the frame has strings for it, whatever the strings hold
         let breaks = |text: &str| text.replace("\r\n", "\n").matches(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']).count();
         let lines: usize = frame.prior.iter().map(|prior| 1 + breaks(&prior.text)).sum();
         if !frame.prior.is_empty() {
@@ -213,7 +213,7 @@ proptest! {
     }
 }
 
-/// What a hook may say at all: exit 0 or 2, and on stdout nothing or one object.
+/// Check for an answer that a hook may give: exit 0 or 2, and stdout empty or one object.
 fn is_an_answer(vendor: &str, payload: &[u8]) -> Result<(), TestCaseError> {
     let answer = Run::hook(vendor).frame(fixture("golden/frame.json")).stdin(payload).answer();
     prop_assert!(matches!(answer.code, 0 | 2), "{:?}", answer);
@@ -229,7 +229,7 @@ fn is_an_answer(vendor: &str, payload: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// JSON of any shape, with keys that matter among those that do not.
+/// JSON of any shape, with keys that a hook reads among others.
 fn any_json() -> impl Strategy<Value = Value> {
     let key = prop_oneof![
         prop::sample::select(vec![
@@ -331,7 +331,7 @@ proptest! {
     ) {
         let payload = bytes(&call(CODEX, "apply_patch", json!({ "command": lines.join("\n") })));
         is_an_answer(CODEX, &payload)?;
-        // a frame that admits neither operation admits no patch at all
+        // a frame that admits neither operation admits no patch
         let answer = Run::hook(CODEX).frame(fixture("frames/read-only.json")).stdin(payload).answer();
         prop_assert_eq!(answer.code, 2);
     }

@@ -1,4 +1,4 @@
-//! What a writing call must not touch: what the guard stands on, by every way that leads there.
+//! Places that no call may write to: the guard's own files, by every path that leads to them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use metaharness::frame::shown;
 
 use crate::common::{CLAUDE, CODEX, Run, Scratch, bytes, call, program};
 
-/// A project with a frame that admits every write, and a hook that is told of it.
+/// A project, a frame that admits every write, and a hook under it.
 struct Case {
     scratch: Scratch,
     project: PathBuf,
@@ -115,7 +115,7 @@ fn the_hooks_own_program_and_its_audit() {
     let audit = case.scratch.path("audit.jsonl");
     for vendor in BOTH {
         case.denied(vendor, fs_err::canonicalize(program(&format!("mh-hook-{vendor}"))).unwrap(), HOOK);
-        // the audit need not exist yet
+        // the audit is protected before it exists
         let _ = fs_err::remove_file(&audit);
         let payload = bytes(&case.writes(vendor, &audit));
         let run = case.hook(vendor).args(["--audit".as_ref(), audit.as_os_str()]);
@@ -146,7 +146,7 @@ fn the_configuration_of_claude_code() {
     for path in [".claude/notes.md", ".claude/worktrees/a/b.rs", "settings.json", "a.claude/settings.json", ".zshenv"] {
         case.let_be(CLAUDE, path);
     }
-    // a folder for the configuration that the environment names
+    // a configuration folder that the environment names
     let config = case.scratch.folder("config");
     let payload = bytes(&case.writes(CLAUDE, config.join("any/file")));
     let reason = case.hook(CLAUDE).env("CLAUDE_CONFIG_DIR", &config).stdin(payload).answer().denial();
@@ -163,7 +163,7 @@ fn a_link_into_the_configuration_is_followed_even_where_it_dangles() {
     case.denied(CLAUDE, "more-harmless.txt", CLAUDE_S);
     symlink(".claude", case.project.join("docs")).unwrap();
     case.denied(CLAUDE, "docs/settings.local.json", CLAUDE_S);
-    // a link where the settings file lies: what it leads to is the settings file
+    // the settings file is a link: the file behind it is protected
     let elsewhere = case.scratch.file("elsewhere.json", "{}");
     symlink(&elsewhere, case.project.join(".claude/settings.json")).unwrap();
     case.denied(CLAUDE, &elsewhere, CLAUDE_S);
@@ -214,7 +214,7 @@ fn the_configuration_of_codex_and_the_shell_before_it() {
 
 #[test]
 fn a_configuration_that_is_kept_in_another_folder_is_held_at_both_ends() {
-    // as people do who keep their dot files in a repository
+    // as for people who keep their dot files in a repository
     let case = Case::new();
     let home = case.scratch.path("home");
     for (vendor, folder, file, what) in
@@ -231,7 +231,7 @@ fn a_configuration_that_is_kept_in_another_folder_is_held_at_both_ends() {
         case.denied(vendor, home.join(folder).join("any"), what);
         case.denied(vendor, kept.join(file), what);
     }
-    // the link itself is taken away by a patch, not what it leads to
+    // a patch deletes the link, and the file behind it stays
     let link = home.join(".zshenv");
     let kept = case.scratch.file("home/project/dots/zshenv", "");
     symlink(&kept, &link).unwrap();
@@ -281,7 +281,7 @@ fn it_comes_before_the_operations_and_can_be_switched_off() {
         let run = Run::hook(vendor).frame(&nothing).args(["--no-self-protect"]).stdin(payload);
         let reason = run.answer().denial();
         assert!(reason.contains(", which is not admitted (step "), "{reason}");
-        // it only ever narrows
+        // self-protection never admits a call
         let payload = bytes(&case.writes(vendor, &case.frame));
         case.hook(vendor).args(["--no-self-protect"]).stdin(payload).answer().is_silent();
     }
@@ -335,7 +335,7 @@ fn what_lies_beside_the_hook_is_held_and_a_project_that_holds_it_is_worked_on() 
                 "{file} {said}"
             );
         }
-        // the program in the project itself, which is reached by a link
+        // the hook program lies in the project, which a link leads to
         let project = case.scratch.path("by-link/checkout");
         for (file, code) in [("src/a.rs", 0), ("a.rs", 0), ("mh-setup", 2), ("mh-hook-claude", 2)] {
             assert_eq!(says(&checkout, &project, &project.join(file)).0, Some(code), "{vendor} {file}");

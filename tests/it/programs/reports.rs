@@ -1,5 +1,5 @@
-//! Complaints of people who use tool hooks, guards and hashed JSON, each met by a test that is
-//! named after it. `owner/repository#number` is `https://github.com/owner/repository/issues/number`.
+//! Complaints of people who use tool hooks, guards and hashed JSON. A test for each complaint is named after it.
+//! `owner/repository#number` is `https://github.com/owner/repository/issues/number`.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn denied(vendor: &str, payload: &Value) -> String {
     fire(vendor, payload).denial()
 }
 
-/// What the printed entries give for the hook of Claude Code.
+/// The printed entry of Claude Code's hook for an event.
 fn claude_entry(event: &str) -> Value {
     let answer = run("mh-setup", ["claude", "--print", "--frame", golden().to_str().unwrap()]);
     let settings: Value = serde_json::from_str(&answer.stdout).unwrap();
@@ -32,8 +32,8 @@ fn codex_entries() -> String {
     run.env("CODEX_HOME", "/srv/codex").answer().stdout
 }
 
-// anthropics/claude-code#6305: the author looked for the tool's name in variables that nobody
-// sets, and thought that hooks never fire
+// anthropics/claude-code#6305: the author looked for the tool's name in variables that do not exist, and thought that
+// hooks never run
 #[test]
 fn r1_the_call_is_on_stdin_and_an_empty_one_is_said_to_be_empty() {
     let run = Run::hook(CLAUDE).frame(golden()).env("TOOL_NAME", "Bash").env("CLAUDE_TOOL_NAME", "Bash");
@@ -52,8 +52,8 @@ fn r2_no_refusal_ends_with_anything_but_0_or_2() {
     }
 }
 
-// anthropics/claude-code#80697: a hook whose interpreter cannot start exits with 2 of the
-// interpreter's own, and every call is blocked
+// anthropics/claude-code#80697: the interpreter of a hook could not start and ended with its own exit 2, and every call
+// was blocked
 #[test]
 fn r3_the_entry_runs_the_program_itself_by_its_absolute_path() {
     let entry = claude_entry("PreToolUse")["hooks"][0].clone();
@@ -72,7 +72,7 @@ fn r4_the_entry_has_a_timeout_and_fails_closed_and_a_fifo_is_not_waited_for() {
     let scratch = Scratch::new();
     let fifo = scratch.path("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
-    // who waits for a writer waits for ever
+    // opening a FIFO without a writer would block for ever
     let reason = Run::hook(CLAUDE).env("MH_FRAME", fifo).stdin(shell(CLAUDE)).answer().denial();
     assert!(reason.contains("it is a named pipe, not a regular file"));
 }
@@ -89,7 +89,7 @@ fn r5_timeouts_are_whole_seconds_from_1_to_60() {
     assert!(timeouts.iter().all(|seconds| (1..=60).contains(seconds)));
 }
 
-// openai/codex#46210, #21639, #22847: a hook that is not trusted is skipped without a word
+// openai/codex#46210, #21639, #22847: an untrusted hook is skipped without a message
 #[test]
 fn r7_the_same_entry_prints_the_same_trust_and_another_one_another() {
     let hashes =
@@ -103,7 +103,7 @@ fn r7_the_same_entry_prints_the_same_trust_and_another_one_another() {
     }
 }
 
-// anthropics/claude-code#4669: a decision at the top level is not looked at
+// anthropics/claude-code#4669: a decision at the top level does not count
 #[test]
 fn r13_a_denial_has_exactly_the_shape_that_is_read() {
     let answer = fire(CLAUDE, &call(CLAUDE, "WebFetch", json!({})));
@@ -135,7 +135,7 @@ fn r15_codex_hears_nothing_of_what_is_admitted_and_never_ask() {
     }
 }
 
-// openai/codex#27833: a shell between folded exit 2 into 1, and the patch was written
+// openai/codex#27833: a shell in between turned exit 2 into 1, and the patch was written
 #[test]
 fn r17_the_json_on_stdout_is_whole_whatever_becomes_of_the_exit_code() {
     let patch = json!({ "command": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch" });
@@ -145,7 +145,7 @@ fn r17_the_json_on_stdout_is_whole_whatever_becomes_of_the_exit_code() {
     assert!(!answer.json()["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap().trim().is_empty());
 }
 
-// Dicklesworthstone/destructive_command_guard#183: Codex was told by exit 2 alone
+// Dicklesworthstone/destructive_command_guard#183: on Codex, the guard denied by exit 2 alone
 #[test]
 fn r18_codex_gets_json_on_stdout_and_the_reason_on_stderr() {
     let answer = fire(CODEX, &call(CODEX, "web_search", json!({})));
@@ -155,7 +155,7 @@ fn r18_codex_gets_json_on_stdout_and_the_reason_on_stderr() {
     );
 }
 
-// thedotmack/claude-mem#3910, #3280, #4081: two objects on stdout, and neither counts
+// thedotmack/claude-mem#3910, #3280, #4081: with two objects on stdout, neither counts
 #[test]
 fn r21_stdout_is_nothing_or_one_object_and_a_newline() {
     for vendor in VENDORS {
@@ -187,8 +187,8 @@ fn r22_claude_is_never_asked_to_ask_and_an_approval_is_never_granted() {
     }
 }
 
-// Dicklesworthstone/destructive_command_guard#401, #280: a denial without anything to go by, and
-// an explanation that said otherwise
+// Dicklesworthstone/destructive_command_guard#401, #280: a denial without a usable reason, and an explanation that
+// contradicted it
 #[test]
 fn r24_a_reason_names_the_operation_and_the_frame_and_the_explanation_is_the_answer() {
     let scratch = Scratch::new();
@@ -207,7 +207,7 @@ fn r24_a_reason_names_the_operation_and_the_frame_and_the_explanation_is_the_ans
     }
 }
 
-// JeongJaeSoon/agent-guard#112, nizos/probity#29: other tools that edit slip past a list of names
+// JeongJaeSoon/agent-guard#112, nizos/probity#29: a list of names misses other tools that edit
 #[test]
 fn r31_every_tool_that_edits_needs_file_edit_and_the_matcher_is_every_tool() {
     assert_eq!(claude_entry("PreToolUse")["matcher"], "*");
@@ -219,7 +219,7 @@ fn r31_every_tool_that_edits_needs_file_edit_and_the_matcher_is_every_tool() {
     }
 }
 
-// mksglu/context-mode#64: a tool was renamed, and the guard knew only the old name
+// mksglu/context-mode#64: a tool was renamed, and the guard knew only its old name
 #[test]
 fn r32_an_agent_is_a_sub_agent_by_its_old_name_and_its_new_one() {
     for tool in ["Task", "Agent"] {
@@ -228,7 +228,7 @@ fn r32_an_agent_is_a_sub_agent_by_its_old_name_and_its_new_one() {
     }
 }
 
-// DeusData/codebase-memory-mcp#1082: some builds offer no tool to search with but the shell
+// DeusData/codebase-memory-mcp#1082: in some builds the shell is the only tool for searching
 #[test]
 fn r33_a_frame_that_admits_a_search_and_no_shell_is_warned_of() {
     let answer = run("mh-frame-verify", [fixture("frames/read-only.json")]);
@@ -246,7 +246,7 @@ fn r34_a_hyphen_in_a_servers_name_is_a_name_like_any_other() {
     assert!(!claude_entry("PreToolUse")["matcher"].as_str().unwrap().contains(','));
 }
 
-// openai/codex#26733, #16732: a patch is a text, and no matcher for Edit or Write sees it
+// openai/codex#26733, #16732: a patch is one text, so no matcher for Edit or Write sees it
 #[test]
 fn r37_a_patch_needs_every_operation_of_its_files() {
     let scratch = Scratch::new();
@@ -266,7 +266,7 @@ fn r37_a_patch_needs_every_operation_of_its_files() {
     }
 }
 
-// openai/codex#23411, #46372: some of what writes to a shell reaches no hook
+// openai/codex#23411, #46372: some input to a running shell reaches no hook
 #[test]
 fn r38_writing_to_a_running_shell_is_a_shell_should_it_be_asked_about() {
     let payload = call(CODEX, "write_stdin", json!({ "session_id": 1, "chars": "rm -rf x\n" }));
@@ -275,8 +275,7 @@ fn r38_writing_to_a_running_shell_is_a_shell_should_it_be_asked_about() {
     assert!(run.answer().denial().starts_with("write_stdin needs shell, which is not admitted"));
 }
 
-// anthropics/claude-code#40580, #43612, #21460, #88441, aflock-ai/aflock#100: a sub-agent's calls
-// were another matter
+// anthropics/claude-code#40580, #43612, #21460, #88441, aflock-ai/aflock#100: a sub-agent's calls escaped the guard
 #[test]
 fn r39_a_sub_agents_call_is_judged_as_any_other() {
     for vendor in VENDORS {
@@ -290,7 +289,7 @@ fn r39_a_sub_agents_call_is_judged_as_any_other() {
     }
 }
 
-// names that look like a tool's and are none
+// names that look like a tool's name and belong to no tool
 #[test]
 fn r40_a_name_is_a_tools_only_if_it_is_exactly_the_tools() {
     for vendor in VENDORS {
@@ -328,7 +327,7 @@ fn r41_the_pipe_is_read_to_its_end_whatever_the_answer() {
     }
 }
 
-// anthropics/claude-code#42702, #67326: standard input is empty at times
+// anthropics/claude-code#42702, #67326: stdin is sometimes empty
 #[test]
 fn r43_an_empty_standard_input_is_a_denial_that_says_so() {
     for vendor in VENDORS {
@@ -337,13 +336,13 @@ fn r43_an_empty_standard_input_is_a_denial_that_says_so() {
     }
 }
 
-// duncatzat/vigils#65: a panic is exit 101, which runs the call
+// duncatzat/vigils#65: a panic ends with 101, and the call runs
 #[test]
 fn r45_nothing_panics_and_what_would_is_caught() {
-    // a profile that aborts would turn a panic into a signal; the catch has a test of its own
+    // with `panic = "abort"` a panic would be a signal; catching panics has a test of its own
     let manifest = fs_err::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
     assert!(manifest.contains("panic = \"unwind\"") && !manifest.contains("panic = \"abort\""));
-    // a great many payloads, each with a few bytes of a recorded one changed: the verdict comes back
+    // many payloads, each a recorded one with a few bytes changed: every one gets a verdict
     use metaharness::adapter::{claude::Claude, codex::Codex};
     use metaharness::hook::{HookOptions, Surroundings, judge};
     use metaharness::os::Stdin;
@@ -385,7 +384,7 @@ fn r45_nothing_panics_and_what_would_is_caught() {
     }
 }
 
-// Clear-Sights/Makoto#35: a lone surrogate did not parse, and the call was let through
+// Clear-Sights/Makoto#35: a lone surrogate could not be parsed, and the call ran
 #[test]
 fn r46_a_lone_surrogate_is_a_denial() {
     for vendor in VENDORS {
@@ -395,8 +394,8 @@ fn r46_a_lone_surrogate_is_a_denial() {
     }
 }
 
-// anthropics/claude-code#9447, #27343, #33815, #57959, openai/codex#40325: a variable that was set
-// for the agent does not arrive at its hooks
+// anthropics/claude-code#9447, #27343, #33815, #57959, openai/codex#40325: a variable that was set for the agent does
+// not reach its hooks
 #[test]
 fn r49_a_variable_that_is_lost_is_no_frame_unless_one_is_required() {
     for vendor in VENDORS {
@@ -406,8 +405,8 @@ fn r49_a_variable_that_is_lost_is_no_frame_unless_one_is_required() {
     }
 }
 
-// chitinhq/agentguard#622, Drakon-Systems-Ltd/ShieldCortex#500, IgorGanapolsky/ThumbGate#2781: the
-// agent edited what guards it
+// chitinhq/agentguard#622, Drakon-Systems-Ltd/ShieldCortex#500, IgorGanapolsky/ThumbGate#2781: the agent edited its own
+// guard
 #[test]
 fn r53_an_admitted_write_does_not_reach_what_guards_the_step() {
     let scratch = Scratch::new();

@@ -1,5 +1,4 @@
-//! Complaints about sealed and hashed JSON, each met by a test that is named after it, as in
-//! `reports.rs`.
+//! Complaints about sealed and hashed JSON. A test for each complaint is named after it, as in `reports.rs`.
 
 use serde_json::Value;
 
@@ -20,8 +19,8 @@ fn verdict(name: &str) -> String {
 }
 
 // serde-rs/json#762 and #1113, Cyphrme/Coz#26, theupdateframework/python-tuf#372,
-// freedomofpress/securedrop-client#1752, luckyPipewrench/agent-egress-bench#56: of two equal keys
-// one reader takes the first and another the last
+// freedomofpress/securedrop-client#1752, luckyPipewrench/agent-egress-bench#56: of two equal keys, one reader takes the
+// first and another reader the last
 #[test]
 fn r55_a_key_that_stands_twice_is_named() {
     for (name, key) in [
@@ -54,7 +53,7 @@ fn r57_a_byte_order_mark_and_utf_16_are_called_by_name() {
     assert!(verdict("utf16").contains("UTF-16"));
 }
 
-// trace-spec#74, sipyourdrink-ltd/bernstein#5094: encoders escape what the canonical form does not
+// trace-spec#74, sipyourdrink-ltd/bernstein#5094: encoders escape characters that the canonical form leaves unescaped
 #[test]
 fn r60_a_digest_over_another_encoders_bytes_is_not_the_seal() {
     for name in ["text-ascii-digest", "text-html-go-digest"] {
@@ -65,15 +64,15 @@ fn r60_a_digest_over_another_encoders_bytes_is_not_the_seal() {
     }
 }
 
-// evik42/serde-json-canonicalizer#9, acg-box/decodex#1110, denoland/deno#8163: a feature that
-// another crate switched on changed the order of keys, and with it every digest
+// evik42/serde-json-canonicalizer#9, acg-box/decodex#1110, denoland/deno#8163: a feature that another crate switched on
+// changed the order of keys, and so every digest
 #[test]
 fn r61_no_map_of_any_crate_has_a_say_in_the_canonical_bytes() {
-    // the rooms that make them do not know serde_json, so no feature of it can reach them
+    // the modules that make digests do not use serde_json, so its features cannot change them
     let mut looked = 0;
     for (path, text) in crate::common::sources() {
         if ["json/", "frame/", "seal/"].iter().any(|room| path.starts_with(room)) {
-            // its tests may hold a room to another reader
+            // unit tests may compare a module with another reader
             let text = text.split("#[cfg(test)]").next().unwrap();
             let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
             assert!(!code.join("\n").contains("serde"), "{path}");
@@ -81,7 +80,7 @@ fn r61_no_map_of_any_crate_has_a_say_in_the_canonical_bytes() {
         }
     }
     assert!(looked > 8);
-    // and the order of keys as read has none either: the golden frame, its keys turned round
+    // the order of the keys in the file does not matter either: here the golden frame's keys are reversed
     let value: Value = serde_json::from_str(&fs_err::read_to_string(golden()).unwrap()).unwrap();
     let mut members: Vec<String> =
         value.as_object().unwrap().iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
@@ -111,7 +110,7 @@ fn r62_a_whole_number_has_one_spelling() {
     }
 }
 
-// google-agentic-commerce/AP2#265: no rule on normal forms
+// google-agentic-commerce/AP2#265: there was no rule about normal forms
 #[test]
 fn r64_a_text_is_its_code_points_and_nothing_is_normalised() {
     let (nfc, nfd) = (verdict("text-nfc"), verdict("text-nfd"));
@@ -119,7 +118,7 @@ fn r64_a_text_is_its_code_points_and_nothing_is_normalised() {
     assert!(verdict("text-nfd-with-nfc-digest").starts_with("REFUSED edited: "));
 }
 
-// sigstore/cosign#1821, #2131, #3908: verifying answered another question than the one asked
+// sigstore/cosign#1821, #2131, #3908: verification answered another question than the one that was asked
 #[test]
 fn r65_three_exit_codes_tell_three_things() {
     let (good, bad) = (document("golden"), document("flip-index"));
@@ -131,8 +130,7 @@ fn r65_three_exit_codes_tell_three_things() {
     assert_eq!((answer.code, &*answer.stderr), (2, "mh-frame-verify: no file is given; see --help\n"));
 }
 
-// flop-labs/technocore-sonnet-challenge#3: the digest of the file where that of its canonical form
-// was meant
+// flop-labs/technocore-sonnet-challenge#3: the digest covered the file in place of its canonical form
 #[test]
 fn r66_the_bytes_that_the_digest_is_over_can_be_printed_and_hashed() {
     let sealed =

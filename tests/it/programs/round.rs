@@ -1,5 +1,6 @@
-//! One path that two read: what the hook cannot read as the vendor will, a moment later, it denies, whichever tool has it,
-//! and what a vendor reads, starts or obeys by itself counts as read and as changed.
+//! A path is read by the hook and, a moment later, by the vendor. The hook denies a path that the two might read
+//! differently, whichever tool has it. A file that a vendor reads, starts or obeys by itself counts as read and as
+//! changed.
 
 use std::path::PathBuf;
 
@@ -36,7 +37,7 @@ impl Case {
         run.stdin(bytes(&payload))
     }
 
-    /// Why a call is denied, if it is.
+    /// The reason against a call; `None` if it is admitted.
     fn says(&self, vendor: &str, tool: &str, input: Value) -> Option<String> {
         let answer = self.hook(vendor, tool, input).answer();
         if answer.code == 0 {
@@ -53,7 +54,7 @@ impl Case {
     }
 }
 
-/// A call of every tool that has a path.
+/// A call of every tool that takes a path.
 fn all(path: &str) -> Vec<(&'static str, &'static str, Value)> {
     let patch = |body: String| json!({ "command": format!("*** Begin Patch\n{body}\n*** End Patch") });
     vec![
@@ -81,12 +82,12 @@ fn a_path_with_a_way_up_over_a_link_is_admitted_only_where_both_its_files_are() 
     case.link("deep/a/b/c", "src/link");
     case.link("../lib/x", "src/out");
     for (vendor, tool, input) in all("src/link/../../x") {
-        // by its letters outside, by the kernel inside
+        // outside by its letters, inside by the kernel
         let reason = case.says(vendor, tool, input).unwrap();
         assert!(reason.contains("on src/link/../../x, which path rule 2 (file:**) does not admit"), "{tool}: {reason}");
     }
     for (vendor, tool, input) in all("src/out/../x") {
-        // by its letters inside, by the kernel outside
+        // inside by its letters, outside by the kernel
         assert!(case.says(vendor, tool, input).unwrap().contains("path rule 2"), "{tool}");
     }
     for path in ["src/link/../x", "src/deep/../x", "src/none/../x", "src/deep/a/../../x"] {
@@ -145,12 +146,12 @@ fn what_one_reader_cuts_off_or_writes_out_is_told_for_no_tool() {
         ("x\u{3000}", "white space at an end"),
         ("x/.. ", "white space at an end"),
     ] {
-        // Codex cuts a header off behind its last word, as the hook does
+        // Codex cuts a header off after its last word, and so does the hook
         for (vendor, tool, input) in
             all(path).into_iter().filter(|(_, tool, _)| *tool != "apply_patch" || path != "x/.. ")
         {
             let reason = case.says(vendor, tool, input).unwrap_or_else(|| panic!("{tool} {path:?} runs"));
-            // a patch has its own words for a blank before a path
+            // the reason against a patch words a blank before a path differently
             let of_a_name = tool == "Glob" && reason.contains("white space at its end");
             assert!(reason.contains(word) || tool == "apply_patch" || of_a_name, "{tool} {path:?}: {reason}");
         }
@@ -159,12 +160,12 @@ fn what_one_reader_cuts_off_or_writes_out_is_told_for_no_tool() {
         let reason = case.says(CLAUDE, "Glob", json!({ "pattern": pattern })).unwrap();
         assert!(reason.contains("white space at an end of its pattern"), "{reason}");
     }
-    // a text that no file's name can be
+    // this text can be no file's name
     let payload = br#"{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"/a/\ud800"}}"#;
     Run::hook(CLAUDE).frame(&case.frame).stdin(*payload).answer().denial();
 }
 
-/// A decider that puts this in the place of every input.
+/// A decider that replaces every input by this one.
 fn replacing(case: &Case, input: &Value) -> PathBuf {
     let text = format!(
         "#!/bin/sh\nid=$(sed -n 's/.*\"call_id\":\"\\([^\"]*\\)\".*/\\1/p')\nprintf '%s%s%s\\n' \

@@ -1,5 +1,4 @@
-//! The path scope of a frame: it is judged file by file, by every spelling of a path, and never
-//! widens what is admitted.
+//! The path scope of a frame: each file is judged by every spelling of its path, and the scope never admits more.
 
 use std::path::PathBuf;
 
@@ -27,7 +26,7 @@ impl Case {
         Case { scratch, project, frame }
     }
 
-    /// What the hook says to a call: nothing, or the reason up to where the step is named.
+    /// The reason against a call, up to the step's name; `None` if it is admitted.
     fn says(&self, vendor: &str, tool: &str, input: Value) -> Option<String> {
         let mut payload = call(vendor, tool, input);
         payload["cwd"] = self.project.to_str().unwrap().into();
@@ -101,7 +100,7 @@ fn a_rule_admits_only_where_the_path_really_leads() {
     for path in ["src/etc/passwd", "src/dangling", "src/../README.md", "src/etc/../README.md"] {
         assert_eq!(case.edits(path), refused("file.edit", path, 2, "**"), "{path}");
     }
-    // another name for what is admitted is what is admitted
+    // another name of an admitted file is admitted
     assert_eq!(case.edits("alias/a.rs"), None);
     let open = Case::new(&[("docs/**", "none"), ("src/**", "file.edit")]);
     open.scratch.folder("project/src");
@@ -132,7 +131,7 @@ fn a_rule_that_refuses_matches_on_any_spelling() {
         assert_eq!(case.edits(path), refused("file.edit", path, 1, "secret/**"), "{path}");
     }
     assert_eq!(case.edits("open/a"), None);
-    // an absolute glob holds the relative spelling too
+    // an absolute glob matches a relative path too
     let absolute = format!("{}/secret/**", case.project.display());
     let case2 =
         Case { frame: case.scratch.frame("f2.json", &["--admit", "file.edit", "--scope", &absolute, "none"]), ..case };
@@ -179,7 +178,7 @@ fn every_file_of_a_patch_is_judged_alone() {
     assert_eq!(patch("*** Update File: src/a\n@@\n-a\n+b\n*** Add File: notes/n\n+x"), None);
     assert_eq!(patch("*** Update File: src/a\n*** Add File: top"), refused("file.write", "top", 3, "**"));
     assert_eq!(patch("*** Update File: notes/n"), refused("file.edit", "notes/n", 2, "notes/**"));
-    // both ends of a move
+    // a move needs both of its paths admitted
     assert_eq!(patch("*** Update File: src/a\n*** Move to: src/b"), None);
     assert_eq!(patch("*** Update File: src/a\n*** Move to: top"), refused("file.edit", "top", 3, "**"));
     assert_eq!(patch("*** Update File: top\n*** Move to: src/a"), refused("file.edit", "top", 3, "**"));
@@ -200,10 +199,10 @@ fn a_link_that_is_deleted_or_moved_is_judged_where_it_stands() {
     let patch = |body: &str| {
         case.says(CODEX, "apply_patch", json!({ "command": format!("*** Begin Patch\n{body}\n*** End Patch") }))
     };
-    // the link goes, what it leads to stays
+    // the link is deleted, and its target stays
     assert_eq!(patch("*** Delete File: into"), refused("file.write", "into", 2, "**"));
     assert_eq!(patch("*** Delete File: src/out"), None);
-    // writing through it changes what it leads to
+    // writing through the link changes its target
     assert_eq!(patch("*** Update File: into"), None);
     assert_eq!(patch("*** Update File: src/out"), refused("file.edit", "src/out", 2, "**"));
     assert_eq!(patch("*** Add File: src/out"), refused("file.write", "src/out", 2, "**"));

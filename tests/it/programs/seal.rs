@@ -1,4 +1,4 @@
-//! `mh-frame-seal` on documents: what it takes, what it refuses, and where it writes.
+//! `mh-frame-seal` on documents: the ones that it takes, the ones that it refuses, and the file that it writes.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Stdio;
@@ -11,7 +11,7 @@ fn golden() -> String {
     fs_err::read_to_string(fixture("golden/frame.json")).unwrap()
 }
 
-/// The golden frame before anybody sealed it: no digest, no tag, nullable fields left out.
+/// The golden frame before sealing: no digest, no tag, nullable members left out.
 fn unsealed() -> String {
     let mut value: serde_json::Value = serde_json::from_str(&golden()).unwrap();
     let frame = value.as_object_mut().unwrap();
@@ -37,7 +37,7 @@ fn fails(answer: Answer, code: i32, stderr: &str) {
     assert_eq!(answer, Answer { code, stdout: String::new(), stderr: format!("mh-frame-seal: {stderr}\n") });
 }
 
-/// Refused, this among the reasons.
+/// Check for a refusal that contains this reason.
 #[track_caller]
 fn refused(answer: Answer, line: &str) {
     assert_eq!((answer.code, &*answer.stdout), (1, ""));
@@ -79,7 +79,7 @@ fn whoever_changed_a_sealed_frame_is_told_and_not_repaired() {
     );
     assert_eq!(fs_err::read_to_string(&file).unwrap(), edited(), "the file is as it was");
     let resealed = good(run("mh-frame-seal", [name, "--reseal"]));
-    // an operation that moved is put where the canonical order has it
+    // an operation out of order is put in canonical order
     assert!(resealed.contains(digest) && !resealed.contains(GOLDEN), "{new} {resealed}");
     assert!(resealed.find("skill.load").unwrap() < resealed.find("web.read").unwrap());
 }
@@ -138,19 +138,19 @@ fn what_nobody_means_is_not_minted_and_only_warned_of_once_it_is_sealed() {
         let stderr = format!("-: not sealed: {doubt}");
         refused(Run::of("mh-frame-seal").args(["-o", target]).stdin(document.clone()).answer(), &stderr);
         assert!(!scratch.path("never.json").exists());
-        // whatever another minter seals is a frame for everybody, and comes out as it went in
+        // a frame that another program sealed is valid for everybody, and comes out unchanged
         let (digest, sealed) = sealed_elsewhere(&document);
         let answer = Run::of("mh-frame-verify").args(["-"]).stdin(sealed.clone()).answer();
         assert_eq!((answer.code, answer.stdout), (0, format!("-: OK {digest}\n")));
         assert!(answer.stderr.contains(&format!("mh-frame-verify: -: warning: {doubt}\n")), "{}", answer.stderr);
         assert_eq!(good(Run::of("mh-frame-seal").stdin(sealed.clone()).answer()), sealed);
-        // a second seal mints: it is refused as the first was
+        // sealing it anew is refused like the first time
         let unsealed_again = sealed.replace(&digest, &"0".repeat(64));
         refused(Run::of("mh-frame-seal").args(["--reseal"]).stdin(unsealed_again).answer(), &stderr);
     }
 }
 
-/// Sealed by the library's plain functions, which ask no questions.
+/// Seal with the library's plain functions, which check for no doubtful rules.
 fn sealed_elsewhere(document: &str) -> (String, String) {
     let frame = metaharness::frame::read(document.as_bytes()).unwrap().frame.unwrap();
     let sealed = metaharness::seal::seal(frame);
@@ -220,7 +220,7 @@ fn a_link_of_the_callers_own_is_followed_to_its_file() {
 
 #[test]
 fn a_link_to_anothers_file_is_not_followed() {
-    // root's for everybody but root; and root owns nothing of what /proc/1 shows of another's
+    // for root, a file of nobody; for every other user, one of root
     let scratch = Scratch::new();
     let link = scratch.path("link.json");
     let (target, who) = if rustix::process::geteuid().is_root() {
@@ -266,7 +266,7 @@ fn a_document_that_nobody_receives_is_a_failure() {
         let full = onto("/dev/full");
         let stderr = format!("{name}: could not write to standard output: no space left on device\n");
         assert_eq!((full.code, full.stderr), (2, stderr));
-        // who sends it there does not want it
+        // /dev/null means that the output is not wanted
         let null = onto("/dev/null");
         assert_eq!((null.code, null.stderr), (0, String::new()));
     }

@@ -1,4 +1,4 @@
-//! `mh-frame-seal --new`: a frame from flags, no JSON by hand.
+//! `mh-frame-seal --new`: a frame from flags, without JSON written by hand.
 
 use serde_json::{Value, json};
 
@@ -243,7 +243,7 @@ fn a_rule_that_says_something_else_than_was_meant_is_not_minted_unless_that_is_s
         let told: String =
             doubts.iter().map(|doubt| format!("mh-frame-seal: the new frame: not sealed: {doubt}\n")).collect();
         assert_eq!((answer.code, &*answer.stdout, answer.stderr), (1, "", told));
-        // who means it says so; everybody reads it, and verify goes on to warn
+        // an author who means it passes the flag; the frame is valid, and verify still warns
         let frame = scratch.frame("frame.json", &[&admit, scope, &["--allow-doubtful"]].concat());
         let answer = run("mh-frame-verify", [frame]);
         assert_eq!(answer.code, 0);
@@ -251,7 +251,7 @@ fn a_rule_that_says_something_else_than_was_meant_is_not_minted_unless_that_is_s
             assert!(answer.stderr.contains(&format!("warning: {doubt}\n")), "{}", answer.stderr);
         }
     }
-    // the other way round each of them decides
+    // in the other order every rule decides
     scratch
         .frame("frame.json", &[&admit[..], &["--scope", "secret/**", "none", "--scope", "**", "file.read"]].concat());
 }

@@ -1,5 +1,5 @@
-//! The entries that `mh-setup --print` gives: a program that is run by its path, with every
-//! setting on its command line, and a failure that blocks.
+//! The entries that `mh-setup --print` prints: the hook's program is started by its path, every setting is on its
+//! command line, and a failure blocks.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn printed(args: &[&str]) -> String {
     answer.stdout
 }
 
-/// What was said, but for where our own files lie, if that is a temporary folder: a checkout may be in one.
+/// stderr without the warning about our own files in a temporary folder, where a checkout may be.
 fn besides_the_place(stderr: &str) -> String {
     let told = [program("mh-hook-claude"), golden().into()].iter().any(|file| permissions::temporary(file).is_some());
     stderr.lines().filter(|line| !(told && line.contains(" lies in the temporary folder "))).collect()
@@ -91,14 +91,14 @@ fn codex_gets_a_guard_line_and_the_hashes_that_it_trusts_it_by() {
     }
     assert_eq!(config.matches("trusted_hash").count(), seen);
     assert_eq!(config.matches("\ntimeout = 30\n").count(), seen);
-    // an event that takes no context must not set how much of it
+    // an event that takes no context must not limit it
     assert_eq!(config.matches("\ntimeout = 30\nadditionalContextLimit = 12000\n").count(), seen - 1);
     let approval = config.split("[[hooks.PermissionRequest]]").nth(1).unwrap().split("\n[[hooks.").nth(1).unwrap();
     assert!(!approval.contains("additionalContextLimit"), "{approval}");
     assert!(!config.contains("matcher"), "an absent matcher is every tool");
     assert_eq!(config.matches("\nenabled = true\n").count(), seen);
     let line = command(&config);
-    // functions of the environment are kept from the line
+    // the line shuts out functions from the environment
     let line = line.strip_prefix("POSIXLY_CORRECT=1; unset -f echo 2>/dev/null; ").unwrap();
     let (_, line) = line.split_once("/bin/timeout -k 1 25 ").unwrap_or(("", line));
     let hook = program("mh-hook-codex");
@@ -110,13 +110,13 @@ fn codex_gets_a_guard_line_and_the_hashes_that_it_trusts_it_by() {
     assert_eq!(line, wanted);
 }
 
-/// The command of the first entry, its quotes taken off.
+/// The command of the first entry, without its quotes.
 fn command(config: &str) -> String {
     let line = config.lines().find(|line| line.starts_with("command = ")).unwrap();
     serde_json::from_str(line.strip_prefix("command = ").unwrap()).unwrap()
 }
 
-/// The hash of an entry as Codex 0.171.0 was seen to take it: compact JSON, sorted keys.
+/// The hash of an entry, as measured on Codex 0.171.0: over compact JSON with sorted keys.
 fn trusted(event: &str, command: &str) -> String {
     let mut handler = json!({ "async": false, "command": command, "timeout": 30, "type": "command" });
     if event != "permission_request" {
@@ -136,7 +136,7 @@ fn the_same_call_prints_the_same_bytes() {
 
 #[test]
 fn what_is_printed_runs() {
-    // the line as its shell would run it, with a call that the golden frame refuses
+    // run as the shell would run it, with a call that the golden frame refuses
     let payload = |vendor: &str| crate::common::bytes(&crate::common::call(vendor, "mcp__a__b", json!({})));
     let settings: Value = serde_json::from_str(&printed(&["claude", "--print", "--shell"])).unwrap();
     let claude = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap().to_string();
@@ -152,7 +152,7 @@ fn what_is_printed_runs() {
         assert_eq!(answer.code, 2, "{answer:?}");
         assert_eq!(answer.json()["hookSpecificOutput"]["permissionDecision"], "deny");
         assert_eq!(answer.stderr.lines().last().unwrap() == "(this call was not run)", vendor == "codex");
-        // the program gone, the call is stopped all the same
+        // without the program, the call is blocked too
         let gone = line.replace(&format!("mh-hook-{vendor}'"), "mh-hook-gone'");
         let output = std::process::Command::new("/bin/sh").env_clear().args(["-c", &gone]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");

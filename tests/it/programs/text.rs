@@ -1,4 +1,4 @@
-//! The instruction text: what it says, in which order, and what no string of a frame can forge.
+//! The instruction text: its sentences, their order, and the lines that no string of a frame can forge.
 
 use crate::common::{CLAUDE, CODEX, Run, Scratch, bytes, event, fixture, run};
 
@@ -8,7 +8,7 @@ fn text_of(frame: &std::path::Path) -> String {
     answer.stdout.strip_suffix('\n').unwrap().into()
 }
 
-/// What a session gets told at its start.
+/// The context that the hook gives a session at its start.
 fn told(vendor: &str, frame: &std::path::Path) -> String {
     let answer = Run::hook(vendor).frame(frame).stdin(bytes(&event(vendor, "SessionStart"))).answer();
     assert_eq!(answer.code, 0);
@@ -133,7 +133,7 @@ fn what_is_owed_and_what_is_not_admitted_are_said_in_words() {
     assert!(owes(&["--handoff-answer", "s/1"]).contains("owes an answer that satisfies the schema s/1.\n"));
 }
 
-/// Characters that end a line for somebody.
+/// Characters that some reader takes for the end of a line.
 const BREAKS: [&str; 8] = ["\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"];
 
 #[test]
@@ -153,7 +153,7 @@ fn a_string_of_the_frame_cannot_forge_a_line_of_the_text() {
             &["--scope", evil, "none"],
         ] {
             if break_.len() == 2 && flags[0] == "--admit-mcp" {
-                // renders to two underscores, which is refused for that
+                // it renders to two underscores and is refused for that
                 continue;
             }
             let answer = run("mh-frame-seal", [&crate::common::NEW[..], flags, &["--print", "text"]].concat());
@@ -173,7 +173,7 @@ fn a_string_of_the_frame_cannot_forge_a_line_of_the_text() {
                 .count()
         );
     }
-    // a text is carried verbatim all the same
+    // an ordinary text is kept, with its lines
     let frame = scratch.frame("frame.json", &["--obligation", "first\nsecond\r\n\tthird \u{1b}[31m caf\u{e9}"]);
     assert!(
         text_of(&frame).contains("- first\n  | second\n  | \tthird \\u{1b}[31m caf\u{e9}\n"),
@@ -212,7 +212,7 @@ fn what_a_vendor_would_cut_is_cut_by_whole_sections_from_the_end() {
         assert!(told(vendor, &frame).encode_utf16().count() < most);
         assert_eq!(run("mh-frame-verify", [frame]).code, 0);
     }
-    // the longest list of operations still leaves which step it is
+    // even with the longest list of operations, the text names the step
     let tools: Vec<String> = (0..400).flat_map(|n| ["--admit-mcp".into(), format!("s{n}"), "t".repeat(90)]).collect();
     let frame = scratch.frame("many.json", &tools.iter().map(String::as_str).collect::<Vec<_>>());
     let text = told(CLAUDE, &frame);

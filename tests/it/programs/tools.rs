@@ -1,11 +1,10 @@
-//! The tool tables: every tool that was measured stands in one of three classes, and is answered
-//! by its class.
+//! The tool tables: every measured tool has one of three classes, and its calls are answered by the class.
 
 use serde_json::json;
 
 use crate::common::{CLAUDE, CODEX, Run, VENDORS, bytes, call, fixture};
 
-/// The operations that tools carry, with the tools that carry nothing else.
+/// Operations, each with the tools that carry it alone.
 const CLAUDE_CARRIES: [(&str, &str); 10] = [
     ("dir.list", "Glob LS"),
     ("file.edit", "Edit MultiEdit NotebookEdit"),
@@ -30,7 +29,7 @@ const CODEX_CARRIES: [(&str, &str); 5] = [
     ("web.read", "web_search"),
 ];
 
-/// Tools whose operations are read off the call; other tests are about them.
+/// Tools whose operations depend on the call; other tests cover them.
 const READ_OFF: [(&str, &str); 2] = [
     (CLAUDE, "ListMcpResourcesTool ReadMcpResourceTool"),
     (CODEX, "apply_patch list_mcp_resources list_mcp_resource_templates read_mcp_resource"),
@@ -89,7 +88,7 @@ fn the_printed_table_holds_every_tool_once_in_its_class() {
     }
 }
 
-/// An input with everything that some tool asks for.
+/// An input with every member that some tool needs.
 fn input() -> serde_json::Value {
     json!({ "file_path": "/nonexistent/a", "notebook_path": "/nonexistent/a", "path": "/nonexistent/a", "pattern": "x", "command": "x" })
 }

@@ -72,7 +72,7 @@ fn a_name_is_escaped_as_sha256sum_does() {
         let answer = Run::of(VERIFY).folder(scratch.root()).args([plain]).answer();
         assert_eq!(answer.stdout, format!("{plain}: OK {GOLDEN}\n"));
     }
-    // the line of a refusal is escaped as well: no file can pose as another that is in order
+    // the file's name is escaped, so no file can forge the line of a valid one
     scratch.file("x\ny.json: OK", "{}");
     let answer = Run::of(VERIFY).folder(scratch.root()).args(["x\ny.json: OK"]).answer();
     assert_eq!(answer.stdout.lines().count(), 1);
@@ -106,7 +106,7 @@ fn a_pin_is_held_to_and_takes_one_file() {
     let answer = run(VERIFY, [&good, "--digest", &other]);
     let why = format!("the frame is {GOLDEN}, and {other} is asked for: this is another frame");
     assert_eq!((answer.code, answer.stdout), (1, format!("{good}: REFUSED pinned: {why}\n")));
-    // a pin that happens to be what an edited file says of itself does not help it
+    // a pin equal to the digest in an edited file does not make the file valid
     let answer = run(VERIFY, [&edited(&scratch), "--digest", GOLDEN]);
     assert!(answer.stdout.contains(": REFUSED edited: "), "{}", answer.stdout);
     for print in ["digest", "canonical", "text"] {
@@ -143,7 +143,7 @@ fn admits_answers_by_exit_code() {
     let answer = run(VERIFY, [&good, "--admits", "Shell"]);
     assert_eq!(answer.code, 2);
     assert!(answer.stderr.starts_with("mh-frame-verify: \"Shell\" is no operation; there are file.read, "));
-    // an answer about a document that is refused is no answer
+    // there is no answer about a refused document
     let scratch = Scratch::new();
     let answer = run(VERIFY, [&edited(&scratch), "--admits", "shell"]);
     assert_eq!(answer.code, 1);
@@ -256,7 +256,7 @@ fn what_a_frames_author_should_hear_is_said_on_stderr_and_changes_no_code() {
         assert_eq!(answer.code, 0);
         let lines: Vec<String> = wanted.iter().map(|why| format!("{VERIFY}: {file}: warning: {why}\n")).collect();
         assert_eq!(answer.stderr, lines.concat());
-        // what is asked for by machine is not mixed with advice
+        // output for programs is free of advice
         assert_eq!(run(VERIFY, [file, "--print", "digest"]).stderr, "");
         let json: serde_json::Value = serde_json::from_str(&run(VERIFY, ["--json", file]).stdout).unwrap();
         assert_eq!(json["warnings"], serde_json::json!(wanted));
