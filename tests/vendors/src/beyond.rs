@@ -1,16 +1,15 @@
-//! The cases beyond the default set, which `--all` runs too. The default set shows each promise once on each vendor:
-//! every row of the answer tables, every operation, every kind of scope and of guarded place, every sabotage against
-//! doctor, every launch under attack. Beyond it stands what shows one of them once more: in the vendor's other mode, by
-//! another spelling, in another place, by a fault of the same kind.
+//! The cases that only `--all` runs. The default set shows each promise once on each vendor: every row of the answer
+//! tables, every operation, every kind of scope and of guarded place, every sabotage against doctor, every launch under
+//! attack. The other cases show a promise once more: in the vendor's other mode, by another spelling, in another place,
+//! or by another fault of the same kind.
 
 use crate::case::Case;
 
-/// Cases of the same promise, by their names.
 struct Beyond {
     vendor: &'static str,
-    /// How their names begin; or, with `*` in front, what is in them.
+    /// The beginning of the cases' names; after a `*`, a part of them.
     named: &'static str,
-    /// With these words in its name a case stays in the default set.
+    /// A case with one of these words in its name stays in the default set.
     but: &'static [&'static str],
 }
 
@@ -22,7 +21,7 @@ const CLAUDE: &str = "claude";
 const CODEX: &str = "codex";
 
 const BEYOND: &[Beyond] = &[
-    // Codex's other mode: the same hook hears the same call
+    // Codex's other mode: the same hook gets the same call
     of(
         CODEX,
         "code mode: ",
@@ -48,7 +47,7 @@ const BEYOND: &[Beyond] = &[
     of(CODEX, "mh-run ask, code mode: ", &["deny, and", "side by side", "a sub-agent", "interrupt while a call runs"]),
     of(CODEX, "mh-run, code mode: ", &["an admitted call", "not admitted"]),
     of(CODEX, "round: code mode: ", &["update by .. over a link", "view_image of src/link"]),
-    // another way to write a path that is refused, or guarded
+    // another spelling of a refused or guarded path
     of(
         CODEX,
         "round: direct: ",
@@ -83,7 +82,7 @@ const BEYOND: &[Beyond] = &[
     of(CODEX, "direct: MCP \"note\" of \"my-lab\"", &[]),
     of(CODEX, "direct: an admitted patch of 4 MB", &[]),
     of(CODEX, "direct: a patch of 4 MB", &[]),
-    // a fault of the same kind
+    // another fault of the same kind
     of(
         CODEX,
         "the hook program ",
@@ -142,7 +141,7 @@ const BEYOND: &[Beyond] = &[
     of(CODEX, "entry in config.toml: an admitted shell ", &["removes config.toml"]),
     of(CODEX, "agents v1: ", &["an agent starts", "not admitted"]),
     of(CODEX, "*a text of 16,000", &[]),
-    // Claude Code: another way to write a path
+    // Claude Code: another spelling of a path
     of(
         CLAUDE,
         "round: Grep and Glob in ",
@@ -178,12 +177,13 @@ const BEYOND: &[Beyond] = &[
         &[", absolute", " by ..", "symlinked folder", "the project", "another case", "/proc/self"],
     ),
     of(CLAUDE, "scope, Glob outside, ", &["by path", "by .."]),
-    // a mode of permissions that the guard is no part of
+    // a permission mode that does not concern the guard
     of(CLAUDE, "acceptEdits: ", &["policy frame", "not admitted, frame"]),
     of(CLAUDE, "plan: ", &["policy frame", "not admitted, frame"]),
     of(CLAUDE, "auto: ", &["policy frame", "not admitted, frame"]),
     of(CLAUDE, "dontAsk: ", &["policy frame", "not admitted, frame", "deny rule", "agent file", "protects"]),
-    // settings that take hooks away: how each launch stands it is shown by the strongest, what each does by doctor
+    // settings that remove hooks: the default set shows the strongest one on each launch, and doctor's cases show each
+    // one's effect
     of(
         CLAUDE,
         "*, hooks in managed settings",
@@ -196,7 +196,7 @@ const BEYOND: &[Beyond] = &[
     ),
     of(CLAUDE, "mid-session by Write, ", &["emptied", "local settings"]),
     of(CLAUDE, "mh-setup --user", &["not admitted"]),
-    // the same of another kind of agent, command, or frame
+    // the same with another kind of agent, command or frame
     of(CLAUDE, "*, subagent.spawn not admitted", &["a nested", "Agent"]),
     of(CLAUDE, "a sub-agent by the old name Task, ", &["shell not"]),
     of(CLAUDE, "a slash command's inline command, the ", &[]),
@@ -222,7 +222,7 @@ impl Beyond {
             Some(part) => name.contains(part),
             None => name.starts_with(self.named),
         };
-        // a limit's own words belong to what is shown
+        // the words of a limit belong to the name here
         let limit = case.limit.is_some() && self.but.contains(&"(limit");
         case.vendor == self.vendor && named && !limit && !self.but.iter().any(|words| name.contains(words))
     }
@@ -233,7 +233,7 @@ pub fn by_default(case: &Case) -> bool {
     !BEYOND.iter().any(|beyond| beyond.has(case))
 }
 
-/// A line of the table that no case is named by any more, or words in one.
+/// A line of the table that fits no case any more, or a word of `but` that fits none.
 pub fn stale(cases: &[Case]) -> Option<String> {
     BEYOND.iter().filter(|beyond| cases.iter().any(|case| case.vendor == beyond.vendor)).find_map(|beyond| {
         let whole = Beyond { but: &[], ..*beyond };

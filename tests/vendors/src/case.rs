@@ -1,23 +1,22 @@
-//! A case: one run of a real vendor, and what must be seen on disk after it.
+//! A case: one run of a real vendor, and its required effect on the disk.
 
 use crate::scratch::Scratch;
 
-/// What a case must end in.
+/// The required outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Want {
     /// The call did what it was asked to do.
     Ran,
     /// The call left no trace.
     Blocked,
-    /// The case looks at something else than one call's effect: it says `Err` itself
-    /// when that does not hold.
+    /// The case checks something besides one call's effect, and returns `Err` itself if it does not hold.
     Holds,
 }
 
-/// What was there after the run.
+/// The outcome of a run.
 pub struct Seen {
     pub ran: bool,
-    /// For people: what the vendor said, which file was looked for.
+    /// For people: the vendor's output, and the file that was looked for.
     pub detail: String,
 }
 
@@ -26,22 +25,20 @@ impl Seen {
         Seen { ran, detail: detail.into() }
     }
 
-    /// For `Want::Holds`.
     pub fn held() -> Seen {
         Seen { ran: false, detail: String::new() }
     }
 }
 
-/// Why a case fails.
 pub enum Failure {
-    /// What was on disk is not what was wanted.
+    /// The disk does not hold the required outcome.
     Wrong(String),
-    /// It did not come to that, or what a case of [`Want::Holds`] looks at does not hold.
+    /// The run ended before the outcome could show, or the check of a [`Want::Holds`] failed.
     NoVerdict(String),
 }
 
 impl Failure {
-    /// The same with these words added.
+    /// This failure with words added.
     pub fn told(self, more: &str) -> Failure {
         match self {
             Failure::Wrong(detail) => Failure::Wrong(detail + more),
@@ -56,8 +53,8 @@ pub struct Case {
     pub vendor: &'static str,
     pub name: String,
     pub want: Want,
-    /// A limit that the README names. Such a case shows the hole, so it wants `Ran`;
-    /// the day the vendor closes it the case fails, and the README's line can go.
+    /// A limit that the README names. The case shows the hole, so it wants `Ran`. Once the vendor closes the hole, the
+    /// case fails, and the README's line can go.
     pub limit: Option<&'static str>,
     pub run: Run,
 }
@@ -72,14 +69,14 @@ impl Case {
         Case { vendor, name: name.into(), want, limit: None, run: Box::new(run) }
     }
 
-    /// The same, as a hole that the README names by `limit`.
+    /// Mark the case as a hole that the README names by `limit`.
     pub fn limit(mut self, limit: &'static str) -> Case {
         self.limit = Some(limit);
         self.want = Want::Ran;
         self
     }
 
-    /// `Ok` with what was seen, or why it fails.
+    /// The details of the outcome, or the failure.
     pub fn judge(&self, outcome: Result<Seen, String>) -> Result<String, Failure> {
         let seen = outcome.map_err(Failure::NoVerdict)?;
         match (self.want, seen.ran) {

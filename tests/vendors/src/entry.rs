@@ -1,5 +1,4 @@
-//! The hook entries, exactly as `mh-setup` prints them: what is measured here is what a
-//! person gets.
+//! The hook entries exactly as `mh-setup` prints them: the suite measures what a person gets.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,20 +8,20 @@ use serde_json::Value;
 use crate::frame::Frame;
 use crate::scratch::Scratch;
 
-/// What `mh-setup --print` is asked for.
+/// The arguments for `mh-setup --print`.
 #[derive(Clone)]
 pub struct Ask {
     pub frame: Option<PathBuf>,
-    /// Pinned to the digest that the frame has now.
+    /// Pin the frame's present digest.
     pub pin: bool,
     pub policy: &'static str,
     pub audit: Option<PathBuf>,
-    /// Further flags, as they are.
+    /// Further flags.
     pub more: Vec<String>,
 }
 
 impl Ask {
-    /// The usual one: pinned, admitted calls are allowed.
+    /// The usual entry: pinned, and admitted calls are allowed.
     pub fn pinned(frame: &Frame) -> Ask {
         Ask { frame: Some(frame.path.clone()), pin: true, policy: "frame", audit: None, more: Vec::new() }
     }
@@ -66,8 +65,7 @@ pub fn claude(scratch: &Scratch, ask: &Ask) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("mh-setup claude --print is no JSON: {error}"))
 }
 
-/// The TOML for `$CODEX_HOME/config.toml`, trust hashes included. CODEX_HOME is the
-/// scratch configuration folder.
+/// The TOML for `$CODEX_HOME/config.toml`, with trust hashes. CODEX_HOME is the case's configuration folder.
 pub fn codex(scratch: &Scratch, ask: &Ask) -> Result<String, String> {
     ask.print(scratch, "codex", |command| {
         command.env("CODEX_HOME", &scratch.config);

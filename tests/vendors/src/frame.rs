@@ -1,5 +1,5 @@
-//! Frames, made by the product's own `mh-frame-seal`: a suite that sealed them itself
-//! would prove only that it agrees with itself.
+//! Frames, made by the product's own `mh-frame-seal`. Frames that the suite sealed by itself would only prove that the
+//! suite agrees with itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub struct Frame {
     pub digest: String,
 }
 
-/// What goes into a frame; all else has a value that no case looks at.
+/// The parts of a frame that cases set; the others have fixed values.
 #[derive(Clone, Default)]
 pub struct Spec {
     admit: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Spec {
     obligations: Vec<String>,
 }
 
-/// The vocabulary, but for `mcp.call`.
+/// All operations but `mcp.call`.
 pub const OPERATIONS: [&str; 10] = [
     "dir.list",
     "file.edit",
@@ -56,8 +56,8 @@ impl Spec {
         self
     }
 
-    /// A pair that `mh-frame-seal` does not mint, since two pairs render to one name; a
-    /// frame that has it is valid all the same, and the hook has to judge by it.
+    /// Admit a pair that `mh-frame-seal` refuses, since two pairs render to one name. A frame with it is valid, and the
+    /// hook has to judge by it.
     pub fn ambiguous_mcp(mut self, server: &str, tool: &str) -> Spec {
         self.ambiguous.push((server.into(), tool.into()));
         self
@@ -102,7 +102,7 @@ impl Spec {
             return Err(format!("mh-frame-seal ended with {:?}: {}", ended.code, ended.stderr.trim()));
         }
         if !self.ambiguous.is_empty() {
-            self.mint_ambiguous(scratch, path)?;
+            self.seal_ambiguous(scratch, path)?;
         }
         let mut command = scratch.command(scratch.program("mh-frame-verify"));
         command.args(["--print", "digest"]).arg(path);
@@ -113,9 +113,9 @@ impl Spec {
         Ok(Frame { path: path.to_path_buf(), digest: ended.stdout.trim().to_string() })
     }
 
-    /// Puts the pairs in beside the tool that refuses to: `mh-frame-verify` names the digest
-    /// of an edited document, and with that digest the document is sealed.
-    fn mint_ambiguous(&self, scratch: &Scratch, path: &Path) -> Result<(), String> {
+    /// Add the pairs without the sealer, which refuses them: `mh-frame-verify` tells the digest of an edited document,
+    /// and that digest seals it.
+    fn seal_ambiguous(&self, scratch: &Scratch, path: &Path) -> Result<(), String> {
         let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
         let mut document: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         if let Some(operations) = document["operations"].as_array_mut() {

@@ -1,5 +1,5 @@
-//! A loopback HTTP/1.1 server, as much of one as the two vendors' clients speak:
-//! keep-alive, bodies by length or in chunks, answers whole or as an event stream.
+//! A loopback HTTP/1.1 server with the parts that the vendors' clients use: keep-alive, bodies by length or in chunks,
+//! and answers as one body or as an event stream.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::Value;
 
-/// One request, read whole before the handler sees it.
+/// One request, read to its end before the handler gets it.
 pub struct Request {
     pub method: String,
     pub path: String,
@@ -22,7 +22,7 @@ impl Request {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; null when it is none.
+    /// The body as JSON; null if it is no JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
@@ -35,18 +35,17 @@ enum Body {
     Stream(Stream),
 }
 
-/// How a service behaves, besides what it is scripted to say.
+/// The behaviour of a service apart from its script.
 #[derive(Clone, Default)]
 pub struct Service {
     /// Sent with every answer.
     pub headers: Vec<(String, String)>,
-    /// The status of every answer, where it is a refusal.
+    /// The status with which every request is refused.
     pub refuses: Option<u16>,
-    /// Whether the model thinks before each answer.
+    /// The model thinks before each answer.
     pub thinks: bool,
 }
 
-/// What the handler gives back.
 pub struct Response {
     status: u16,
     headers: Vec<(String, String)>,
@@ -62,13 +61,13 @@ impl Response {
         Response { status, headers: vec![("content-type".into(), kind.into())], body: Body::Whole(body) }
     }
 
-    /// The same with these headers too.
+    /// The response with these headers added.
     pub fn with(mut self, headers: &[(String, String)]) -> Response {
         self.headers.extend(headers.iter().cloned());
         self
     }
 
-    /// An event stream: the closure writes each event as it comes.
+    /// An event stream. The closure writes each event when it happens.
     pub fn events(write: impl FnOnce(&mut Chunks<'_>) -> io::Result<()> + Send + 'static) -> Response {
         Response {
             status: 200,
@@ -85,7 +84,7 @@ impl Response {
 pub struct Chunks<'a>(&'a mut TcpStream);
 
 impl Chunks<'_> {
-    /// One server-sent event, in a chunk of its own and sent at once.
+    /// Send one server-sent event at once, in a chunk of its own.
     pub fn event(&mut self, name: &str, data: &Value) -> io::Result<()> {
         self.raw(format!("event: {name}\ndata: {data}\n\n").as_bytes())
     }
@@ -120,7 +119,7 @@ impl Server {
                 }
                 let Ok(stream) = stream else { continue };
                 let handler = Arc::clone(&handler);
-                // A client that hangs up in mid-answer is no concern of the server.
+                // A client may hang up in the middle of an answer.
                 thread::spawn(move || drop(serve(stream, &handler)));
             }
         });
@@ -135,7 +134,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // `accept` has no deadline: one connection of our own wakes it up.
+        // `accept` has no deadline; a connection of our own wakes it up.
         drop(TcpStream::connect(self.address));
     }
 }

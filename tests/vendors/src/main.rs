@@ -1,8 +1,7 @@
-//! The suite on the real vendors: each case drives Claude Code or Codex, headless, on a
-//! loopback stub of its model's service, with the hook entry exactly as the product
-//! prints it, and is judged by what is on disk afterwards. `tests/vendors/run` builds,
-//! installs the vendors, and starts this.
-// a failure is a line of its report, which names the file itself
+//! The suite on the real vendors. Each case runs Claude Code or Codex, headless, against a loopback stub of the model's
+//! service, with the hook entry exactly as the product prints it. The files on disk afterwards decide the case.
+//! `tests/vendors/run` builds, installs the vendors and starts this program.
+// each failure is reported by a line that names the file
 #![allow(clippy::disallowed_methods)]
 
 mod ask;

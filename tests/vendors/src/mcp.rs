@@ -1,10 +1,10 @@
-//! A stdio MCP server whose tools leave a mark on disk: this same program, started again
-//! by the vendor with `mcp SPEC`. SPEC is one JSON object:
+//! A stdio MCP server whose tools leave a mark on the disk. It is this same program, started again by the vendor with
+//! `mcp SPEC`. SPEC is one JSON object:
 //!
 //!     {"tools": {"NAME": "/abs/file to make"}, "resources": {"URI": "/abs/file to make"},
 //!      "listed": "/abs/file to make when resources are listed", "approve": "allow" | "deny"}
 //!
-//! With `approve` there is also a tool of that name, for `--permission-prompt-tool`.
+//! With `approve` there is a tool `approve` too, for `--permission-prompt-tool`.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
@@ -96,7 +96,7 @@ fn call(spec: &Value, params: &Value) -> Value {
 
 fn mark(path: &Value) {
     if let Some(path) = path.as_str() {
-        // The case sees that there is no file; this process has nobody to tell.
+        // On failure the file is missing, which the case notices; this process has no one to report to.
         drop(OpenOptions::new().create(true).append(true).open(path).and_then(|mut file| file.write_all(b"ran\n")));
     }
 }

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub struct Options {
-    /// The vendor's version, or none: its half is not run.
+    /// The vendor's version; `None` leaves its cases out.
     pub claude: Option<String>,
     pub codex: Option<String>,
     pub only: Vec<String>,
-    /// The cases beyond the default set, too. So are those that `only` names.
+    /// Run the cases beyond the default set too. A case that `only` names runs in any case.
     pub all: bool,
     pub jobs: usize,
     pub keep: bool,
-    /// What a passing case saw, too.
+    /// Print the details of passing cases too.
     pub verbose: bool,
     pub list: bool,
     pub bin: PathBuf,
@@ -39,7 +39,7 @@ impl Options {
             list: false,
             bin: here.parent().map(PathBuf::from).unwrap_or_default(),
             npm: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("npm"),
-            // Not /tmp and not TMPDIR: Codex's sandbox may write there whatever the case says.
+            // Neither /tmp nor TMPDIR: Codex's sandbox may always write there.
             runs: PathBuf::from("/var/tmp"),
             limit: Duration::from_secs(90),
         };

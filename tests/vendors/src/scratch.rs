@@ -1,5 +1,5 @@
-//! A fresh place for each case: nothing of the person's own configuration is read, and
-//! whatever the vendor starts can be found again and ended.
+//! A fresh folder for each case: no vendor reads a person's own configuration, and every process that a vendor starts
+//! can be found and ended.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The programs of ours that a case can need; copies, so that a case may break them.
+/// Our programs; each case gets copies, so that it may break them.
 const PROGRAMS: [&str; 6] =
     ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
 
@@ -19,12 +19,12 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 
 pub struct Scratch {
     pub root: PathBuf,
-    /// HOME, the vendor's configuration folder, the project it starts in, TMPDIR.
+    /// HOME; below follow the vendor's configuration folder, the project that it starts in, and TMPDIR.
     pub home: PathBuf,
     pub config: PathBuf,
     pub project: PathBuf,
     pub tmp: PathBuf,
-    /// Our programs (copies of the built ones), the sealed frames, requests and output.
+    /// Copies of our programs; below follow the sealed frames, and the requests and output.
     pub bin: PathBuf,
     pub frames: PathBuf,
     pub logs: PathBuf,
@@ -32,7 +32,7 @@ pub struct Scratch {
     children: AtomicU32,
 }
 
-/// What a program that was run to its end left behind.
+/// The result of a program that ran to its end.
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
@@ -40,7 +40,7 @@ pub struct Ended {
 }
 
 impl Scratch {
-    /// `built` is where the programs under test are, `below` the folder to work in.
+    /// `built` is the folder of the programs under test; the case's folder is made below `below`.
     pub fn new(below: &Path, built: &Path, name: &str, limit: Duration) -> io::Result<Scratch> {
         let number = COUNT.fetch_add(1, Ordering::SeqCst);
         let slug: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(24).collect();
@@ -58,7 +58,7 @@ impl Scratch {
             deadline: Instant::now() + limit,
             children: AtomicU32::new(0),
         };
-        // Only ours to write: a frame in a folder that others can write proves nothing.
+        // Writable by this user alone: a frame in a folder that others can write to would prove nothing.
         let mut folder = DirBuilder::new();
         folder.mode(0o700);
         folder.create(&scratch.root)?;
@@ -86,7 +86,7 @@ impl Scratch {
         self.bin.join(name)
     }
 
-    /// Writes a file below the project, with the folders it needs.
+    /// Writes a file below the project, and makes its folders.
     pub fn write(&self, relative: &str, text: &str) -> Result<PathBuf, String> {
         let path = self.project.join(relative);
         if let Some(parent) = path.parent() {
@@ -104,9 +104,8 @@ impl Scratch {
         self.project.join(relative).symlink_metadata().is_ok()
     }
 
-    /// A command that sees this place and nothing of the person's: an empty environment
-    /// but for PATH, HOME, TMPDIR. The path of the place in HOME is also the mark by
-    /// which `sweep` finds what it started.
+    /// A command with an environment of PATH, HOME and TMPDIR alone, all of them the case's. [`Scratch::sweep`] finds
+    /// the processes of a case by the path in HOME.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command
@@ -121,13 +120,12 @@ impl Scratch {
         command
     }
 
-    /// Starts it, in a process group of its own.
+    /// Starts a command in a process group of its own.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, String> {
         loop {
             match command.process_group(0).spawn() {
                 Ok(child) => return Ok(child),
-                // Another case's child can hold a program open that was just copied, between
-                // its fork and its exec.
+                // Between its fork and its exec, another case's child can hold a freshly copied program open.
                 Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < self.deadline => {
                     thread::sleep(Duration::from_millis(5));
                 }
@@ -136,20 +134,20 @@ impl Scratch {
         }
     }
 
-    /// What is left of the case's time.
+    /// The rest of the case's time.
     pub fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// The command lines of what was started in this place and still runs.
+    /// The command lines of the processes that this case started and that still run.
     pub fn still_running(&self) -> Vec<String> {
         let line = |pid: String| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let found = marked(self.root.as_os_str().as_encoded_bytes()).into_iter().map(line);
         found.filter(|line| !line.is_empty()).map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).collect()
     }
 
-    /// Runs it to its end, or to the case's deadline. Output goes to files in `logs`, so
-    /// that a grandchild which holds a pipe open holds nobody up.
+    /// Runs a command to its end or to the case's deadline. Its output goes to files in `logs`, so a grandchild that
+    /// holds a pipe open delays nothing.
     pub fn run(&self, command: &mut Command, label: &str) -> Result<Ended, String> {
         let number = self.children.fetch_add(1, Ordering::SeqCst);
         let log = |kind: &str| self.logs.join(format!("{number:02}-{label}.{kind}"));
@@ -171,15 +169,15 @@ impl Scratch {
         };
         let read = |kind: &str| fs::read(log(kind)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let stdout = read("stdout").unwrap_or_default();
-        // with the records of the real vendors in them
+        // these lines contain records of the real vendors
         match stdout.lines().filter(|_| label == "mh-run").find_map(schema_check::wrong_line) {
             Some(wrong) => Err(wrong),
             None => Ok(Ended { code: status.code(), stdout, stderr: read("stderr").unwrap_or_default() }),
         }
     }
 
-    /// Ends every process whose environment names this place: a vendor's tool shells
-    /// have sessions and groups of their own, so the group is not enough.
+    /// Ends every process whose environment names this folder. A vendor's tool shells have sessions and groups of their
+    /// own, so ending the group is not enough.
     pub fn sweep(&self) {
         let mark = self.root.as_os_str().as_encoded_bytes();
         for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Runs the cases side by side and says what came of each.
+//! Runs the cases side by side and reports them.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use crate::options::Options;
 use crate::scratch::Scratch;
 use crate::{beyond, claude, codex};
 
-/// Beyond the case's deadline, for the case to look at the disk and say so.
+/// The time after a case's deadline in which the case may look at the disk and report.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Whether all passed, and there was something to pass.
+/// Whether at least one case ran and all of them passed.
 pub fn run(options: &Options) -> Result<bool, String> {
     let mut cases = Vec::new();
     if let Some(version) = &options.claude {
@@ -27,7 +27,7 @@ pub fn run(options: &Options) -> Result<bool, String> {
     if let Some(stale) = beyond::stale(&cases) {
         return Err(format!("tests/vendors/src/beyond.rs is stale: {stale}"));
     }
-    // who lists them, or asks for some by name, means any
+    // `--list` and `--only` reach the cases beyond the default set too
     let any = options.all || options.list || !options.only.is_empty();
     cases.retain(|case| {
         let line = format!("{}: {}", case.vendor, case.name);
@@ -67,7 +67,7 @@ pub fn run(options: &Options) -> Result<bool, String> {
     Ok(failed == 0 && total > 0)
 }
 
-/// Where `run` has npm put a vendor.
+/// The vendor's program, where `run` had npm install it.
 fn installed(npm: &Path, vendor: &str, version: &str) -> Result<PathBuf, String> {
     let path = npm.join(format!("{vendor}-{version}/node_modules/.bin/{vendor}"));
     path.canonicalize().map_err(|error| {
@@ -78,8 +78,8 @@ fn installed(npm: &Path, vendor: &str, version: &str) -> Result<PathBuf, String>
     })
 }
 
-/// Run a case, and once more where it came to no verdict: on a loaded machine a vendor may end
-/// before the script does. A wrong verdict stands.
+/// Runs a case, and runs it again if it came to no verdict: on a busy machine a vendor may end before the script does.
+/// A wrong outcome stands.
 fn decided(case: &Arc<Case>, options: &Options, bin: &Path) -> bool {
     let title = format!("{}: {}{}", case.vendor, case.name, note(case));
     let outcome = match one(case, options, bin) {
@@ -103,7 +103,7 @@ fn one(case: &Arc<Case>, options: &Options, bin: &Path) -> Result<String, Failur
     let scratch = Arc::new(scratch);
     let (sender, receiver) = mpsc::channel();
     let place = Arc::clone(&scratch);
-    // A thread of its own: a case that hangs in its own code must not take the worker along.
+    // In a thread of its own, so that a case whose code hangs does not block the worker.
     let run = Arc::clone(case);
     thread::spawn(move || drop(sender.send(run.judge((run.run)(&place)))));
     let outcome = match receiver.recv_timeout(options.limit + GRACE) {

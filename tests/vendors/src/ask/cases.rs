@@ -1,5 +1,5 @@
-//! Each decision, each way to stop a turn, and what the lines say of it: the same for both vendors,
-//! judged by what is on disk and by the lines.
+//! Every decision and every way to stop a turn, with the lines about them, on both vendors. The files on disk and the
+//! lines decide each case.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::frame::Spec;
 use crate::http::Service;
 use crate::scratch::Scratch;
 
-/// What the first call of most cases makes.
+/// The file that the first call of most cases makes.
 const MARK: &str = "ran.txt";
 
 fn touch() -> Do {
@@ -40,7 +40,7 @@ pub fn hold<const N: usize>(checks: [(bool, &str); N], told: &Told) -> Result<()
 
 type Check = fn(&Side, &Scratch) -> Result<(), String>;
 
-/// All of them, on this side.
+/// All cases on this vendor.
 pub fn cases(side: &Side) -> Vec<Case> {
     let common: [(&str, Check); 26] = [
         ("allow", allowed),
@@ -79,7 +79,7 @@ pub fn cases(side: &Side) -> Vec<Case> {
     common.into_iter().map(case).collect()
 }
 
-/// The decision of this call, and who took it.
+/// Whether this call got this decision from this decider.
 fn decided(told: &Told, call: &Value, decision: &str, by: &str) -> bool {
     let line = told.about("tool.decided", call);
     line["decision"]["decision"] == decision && line["decided_by"] == by && line["seam"] == "hook"
@@ -146,7 +146,7 @@ fn replaced(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// An input that the vendor would not run in place of the call's own.
+/// A replaced input that the vendor would not run.
 fn not_replaced(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let path = scratch.project.join(MARK);
     let (plan, input) = match side {
@@ -173,7 +173,7 @@ fn not_replaced(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Claude Code's own rules want a person for this command, and let it run where the mode says so.
+/// Claude Code's own rules ask a person about this command, or let it run in some modes.
 fn abstained(side: &Side, scratch: &Scratch) -> Result<(), String> {
     for (mode, runs) in [("default", false), ("bypassPermissions", true)] {
         let mut plan = Plan::shell().call(touch());
@@ -203,7 +203,7 @@ fn late(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let plan = Plan::shell().call(touch()).late(2, touch()).flags(&["--deadline", "2"]);
     let (mut run, model) = side.ask(scratch, plan)?;
     let call = run.asked(0)?;
-    // the second is the sign that the first is over
+    // the second call shows that the first is over
     let second = run.asked(1)?;
     let answer = run.decide(&call, &allow())?;
     run.settle(&second, &deny("no"))?;
@@ -220,7 +220,7 @@ fn late(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Stop a turn by this command, and look at how it ended.
+/// Stop a turn by this command, and check its end.
 fn stopped(mut run: Asking<'_>, command: &str) -> Result<Told, String> {
     let answer = run.command(command, &json!({"reason": "enough"}))?;
     let told = run.end()?;
@@ -275,7 +275,7 @@ fn interrupted_running(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Waits until the model has been asked so often.
+/// Wait until the model has had so many requests.
 fn requests(scratch: &Scratch, model: &Model, number: usize) -> Result<(), String> {
     while model.requests() < number {
         if scratch.left().is_zero() {
@@ -289,7 +289,7 @@ fn requests(scratch: &Scratch, model: &Model, number: usize) -> Result<(), Strin
 fn interrupted_model(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let (run, model) = side.ask(scratch, Plan::shell().late(40, touch()))?;
     requests(scratch, &model, 1)?;
-    // the vendor has to have begun to listen
+    // give the vendor time to start listening
     thread::sleep(Duration::from_secs(1));
     let start = Instant::now();
     let told = stopped(run, "interrupt")?;
@@ -350,7 +350,7 @@ fn gone_for_good(side: &Side, scratch: &Scratch) -> Result<(), String> {
 fn side_by_side(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let numbers = 0..4;
     let (spec, calls): (Spec, Vec<Do>) = match side {
-        // its shell calls wait for each other
+        // Claude Code runs shell calls one after another
         Side::Claude(_) => {
             let path = |number: i32| scratch.project.join(format!("file{number}.txt"));
             for number in numbers.clone() {
@@ -398,7 +398,7 @@ fn side_by_side(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Both vendors have a tool of their own for it, which Codex tells of otherwise than of a server's tools.
+/// Both vendors have a tool for MCP resources. Codex reports it in another way than a server's tools.
 fn resources(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let (mut run, _model) =
         side.ask(scratch, Plan::new(Spec::admitting(&[]).mcp("lab", "resources/list")).call(Do::Resources))?;
@@ -416,7 +416,7 @@ fn resources(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Codex keeps no record of it, and in code mode not even under the call's own id.
+/// Codex keeps no record of this failure, and in code mode does not use the call's own id for it.
 fn missing_file(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let path = scratch.project.join("none.png");
     let call = match side {
@@ -464,7 +464,7 @@ fn mcp(side: &Side, scratch: &Scratch) -> Result<(), String> {
     Ok(())
 }
 
-/// What Claude Code says of how an agent gets on.
+/// Whether a record is Claude Code's report on an agent's progress.
 fn of_an_agent(line: &Value) -> bool {
     line["vendor_subtype"].as_str().is_some_and(|subtype| subtype.starts_with("task_"))
 }
@@ -513,7 +513,7 @@ fn refused(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Two calls, of which the frame admits the first.
+/// Two calls; the frame admits the first.
 fn two(scratch: &Scratch, form: &str) -> Plan {
     Plan::shell().call(touch()).call(Do::Write(scratch.project.join("second.txt"))).flags(&["--output-format", form])
 }
@@ -565,7 +565,7 @@ fn stream(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Claude Code asks for limits, and tells of them, only with a person's own login.
+/// Claude Code asks for limits and reports them only with a person's own login.
 fn limits(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let headers = [
         ("anthropic-ratelimit-unified-status", "allowed_warning"),
@@ -619,7 +619,7 @@ fn thinking(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Claude Code tries again for minutes, so its turn is given a time.
+/// Claude Code tries again for minutes, so this turn gets a timeout.
 fn unauthorized(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let service = Service { refuses: Some(401), ..Service::default() };
     let plan = two(scratch, "events").service(service).flags(&["--timeout", "10"]);

@@ -12,7 +12,7 @@ use super::told::Told;
 use crate::codex::session::short;
 use crate::scratch::Scratch;
 
-/// This turn, started by a client that finds our programs on PATH.
+/// The turn's command, started by a client that finds our programs on PATH.
 fn by(client: &str, command: &Command, scratch: &Scratch) -> Command {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/clients");
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into());
@@ -41,7 +41,7 @@ pub fn rule(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// What a terminal shows, read as it comes.
+/// A terminal's output, read while it comes.
 struct Shown {
     pieces: Receiver<Vec<u8>>,
     text: String,
@@ -118,7 +118,7 @@ pub fn person(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// A word for a shell.
+/// Quote a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

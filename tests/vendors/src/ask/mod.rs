@@ -1,4 +1,4 @@
-//! Turns that are told in lines, and steered: `mh-run` with a case for its embedder.
+//! Turns in lines that an embedder steers: the case plays the embedder of `mh-run`.
 
 mod cases;
 mod clients;
@@ -18,14 +18,12 @@ use told::Told;
 
 use crate::scratch::Scratch;
 
-/// A run of `mh-run` that takes commands.
 pub struct Asking<'a> {
     scratch: &'a Scratch,
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     stderr: Receiver<String>,
-    /// Every line so far.
     seen: Vec<Value>,
     said: usize,
 }
@@ -59,7 +57,7 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// The `number`th line, from 0, that is like this, waited for.
+    /// Wait for the `number`th line (from 0) that is like this.
     fn line(&mut self, what: &str, number: usize, like: impl Fn(&Value) -> bool) -> Result<Value, String> {
         loop {
             if let Some(line) = self.seen.iter().filter(|line| like(line)).nth(number) {
@@ -72,14 +70,14 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// The `number`th call, from 0, that waits for a decision.
+    /// Wait for the `number`th call (from 0) that waits for a decision.
     pub fn asked(&mut self, number: usize) -> Result<Value, String> {
         self.line("asking about a call", number, |line| {
             line["event"] == "tool.requested" && line["decision_required"] == true
         })
     }
 
-    /// The call that waits and whose input holds this.
+    /// Wait for a call whose input contains this word.
     pub fn asked_about(&mut self, word: &str) -> Result<Value, String> {
         self.line("asking about that call", 0, |line| {
             line["event"] == "tool.requested"
@@ -88,7 +86,7 @@ impl<'a> Asking<'a> {
         })
     }
 
-    /// Give a command, and take its answer.
+    /// Send a command and wait for its answer.
     pub fn command(&mut self, command: &str, fields: &Value) -> Result<Value, String> {
         self.said += 1;
         let id = format!("c{}", self.said);
@@ -103,12 +101,12 @@ impl<'a> Asking<'a> {
         Ok(answer["outcome"].clone())
     }
 
-    /// Decide about a call, and take the answer.
+    /// Send a decision about a call and wait for its answer.
     pub fn decide(&mut self, call: &Value, decision: &Value) -> Result<Value, String> {
         self.command("tool.decide", &json!({"call_id": call["call_id"], "decision": decision}))
     }
 
-    /// The same, where the answer has to be yes.
+    /// Send a decision about a call, which must be accepted.
     pub fn settle(&mut self, call: &Value, decision: &Value) -> Result<(), String> {
         match self.decide(call, decision)? {
             answer if answer["result"] == "ok" => Ok(()),
@@ -116,12 +114,12 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Say no more.
+    /// Close the run's stdin.
     pub fn hang_up(&mut self) {
         self.stdin = None;
     }
 
-    /// To its end.
+    /// Wait for the run's end.
     pub fn end(mut self) -> Result<Told, String> {
         while self.next()?.is_some() {}
         let status = self.child.wait().map_err(|error| format!("could not wait for mh-run: {error}"))?;

@@ -1,4 +1,4 @@
-//! Whose turn it is: the same steps for either vendor, as its model would ask for them.
+//! The same steps for either vendor, in the words that its model uses.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,7 +19,7 @@ use crate::frame::Spec;
 use crate::http::Service;
 use crate::scratch::Scratch;
 
-/// A vendor, and how its model calls tools.
+/// A vendor, and its model's way to call tools.
 #[derive(Clone)]
 pub enum Side {
     Claude(PathBuf),
@@ -30,15 +30,15 @@ pub enum Side {
 #[derive(Clone)]
 pub enum Do {
     Shell(String),
-    /// A new file, by the tool that is for it.
+    /// Make a new file with the vendor's own tool.
     Write(PathBuf),
-    /// The tool `note` of the server `lab`, which makes `ran.txt`.
+    /// Call the tool `note` of the server `lab`, which makes `ran.txt`.
     Mcp,
-    /// The list of that server's resources.
+    /// List that server's resources.
     Resources,
-    /// A sub-agent, which makes one call of a shell.
+    /// Start a sub-agent that makes one shell call.
     Agent(String),
-    /// A tool of this name with this input, for the one vendor that has it.
+    /// Call this tool with this input; only one vendor has it.
     Tool(&'static str, Value),
 }
 
@@ -48,13 +48,13 @@ impl Do {
     }
 }
 
-/// What the model says in one answer.
+/// One answer of the model.
 struct Step {
     calls: Vec<Do>,
     delay: Duration,
 }
 
-/// A turn that is to be run.
+/// A turn to run.
 pub struct Plan {
     spec: Spec,
     steps: Vec<Step>,
@@ -64,17 +64,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A turn under a frame that admits this.
     pub fn new(spec: Spec) -> Plan {
         Plan { spec, steps: Vec::new(), flags: Vec::new(), passed: Vec::new(), service: Service::default() }
     }
 
-    /// A turn under a frame that admits a shell.
     pub fn shell() -> Plan {
         Plan::new(Spec::admitting(&["shell"]))
     }
 
-    /// The calls of one answer.
+    /// Add an answer with these calls.
     pub fn calls(mut self, calls: Vec<Do>) -> Plan {
         self.steps.push(Step { calls, delay: Duration::ZERO });
         self
@@ -84,25 +82,25 @@ impl Plan {
         self.calls(vec![call])
     }
 
-    /// The same, in an answer that takes its time.
+    /// Add an answer with this call, after a delay.
     pub fn late(mut self, seconds: u64, call: Do) -> Plan {
         self.steps.push(Step { calls: vec![call], delay: Duration::from_secs(seconds) });
         self
     }
 
-    /// Flags of `mh-run`.
+    /// Add flags for `mh-run`.
     pub fn flags(mut self, flags: &[&str]) -> Plan {
         self.flags.extend(flags.iter().map(|flag| (*flag).to_string()));
         self
     }
 
-    /// Options of the vendor's, behind `--`.
+    /// Add options for the vendor, after `--`.
     pub fn passed(mut self, options: &[&str]) -> Plan {
         self.passed.extend(options.iter().map(|option| (*option).to_string()));
         self
     }
 
-    /// A service that behaves like this.
+    /// Set the behaviour of the model's service.
     pub fn service(mut self, service: Service) -> Plan {
         self.service = service;
         self
@@ -116,7 +114,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// All that the model was told by tools, in all conversations.
+    /// Every tool result that the model got, in all conversations.
     pub fn told(&self) -> String {
         match self {
             Model::Claude(stub) => {
@@ -127,7 +125,7 @@ impl Model {
         }
     }
 
-    /// How many requests there were.
+    /// The number of requests.
     pub fn requests(&self) -> usize {
         match self {
             Model::Claude(stub) => stub.requests().len(),
@@ -136,11 +134,10 @@ impl Model {
     }
 }
 
-/// The word in the prompt of a sub-agent.
+/// The word that marks a sub-agent's prompt.
 const PART: &str = "PARTONE";
 
 impl Side {
-    /// The vendor's word.
     pub fn vendor(&self) -> &'static str {
         match self {
             Side::Claude(_) => "claude",
@@ -148,7 +145,7 @@ impl Side {
         }
     }
 
-    /// How a case's name begins.
+    /// The beginning of the cases' names.
     pub fn title(&self) -> String {
         match self {
             Side::Claude(_) => "mh-run ask".into(),
@@ -160,13 +157,13 @@ impl Side {
         matches!(self, Side::Claude(_))
     }
 
-    /// A turn that is steered.
+    /// Start a turn that the case steers.
     pub fn ask<'a>(&self, scratch: &'a Scratch, plan: Plan) -> Result<(Asking<'a>, Model), String> {
         let (command, model) = self.command(scratch, plan.flags(&["--decisions", "ask"]))?;
         Ok((Asking::start(scratch, command)?, model))
     }
 
-    /// The turn's command, and the service that it asks.
+    /// The turn's command, and the service that it uses.
     pub fn command(&self, scratch: &Scratch, plan: Plan) -> Result<(Command, Model), String> {
         let frame = plan.spec.seal(scratch, "frame.json")?;
         let own = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
@@ -240,7 +237,7 @@ fn codex_call(call: &Do) -> CodexCall {
     }
 }
 
-/// One answer of Codex's model: side by side, in code mode from one script.
+/// One answer of Codex's model: parallel calls, or one script in code mode.
 fn said(mode: Mode, calls: &[CodexCall], delay: Duration) -> Vec<Say> {
     let says: Vec<Say> = match (mode, calls) {
         (Mode::Code, [_, _, ..]) => {

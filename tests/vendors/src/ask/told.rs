@@ -1,4 +1,4 @@
-//! What a run told, and the laws that hold for every one.
+//! The lines of an ended run, and checks that hold for every run.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use crate::scratch::{Ended, Scratch};
 
-/// A run that has ended.
 pub struct Told {
     pub code: Option<i32>,
     pub lines: Vec<Value>,
@@ -14,7 +13,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// Lines of `metaharness.event/1`, held to what holds for every run of it.
+    /// Read lines of `metaharness.event/1`, and check what holds for every run.
     pub fn events(
         code: Option<i32>,
         lines: Vec<Value>,
@@ -29,12 +28,12 @@ impl Told {
         }
     }
 
-    /// The same of a run that took no commands.
+    /// As [`Told::events`], for a run that took no commands.
     pub fn of_events(ended: Ended, scratch: &Scratch) -> Result<Told, String> {
         Told::events(ended.code, parsed(&ended.stdout)?, ended.stderr, 0, scratch)
     }
 
-    /// Records of `stream-json`, held to what holds for every run of it.
+    /// Read records of `stream-json`, and check what holds for every run.
     pub fn of_stream(ended: Ended, scratch: &Scratch) -> Result<Told, String> {
         let told = Told { code: ended.code, lines: parsed(&ended.stdout)?, stderr: ended.stderr };
         let kind = |line: &Value, kind: &str| line["type"] == kind;
@@ -96,32 +95,28 @@ impl Told {
         (!left.is_empty()).then(|| format!("something was left running: {left:?}"))
     }
 
-    /// The lines of this event.
     pub fn of<'a>(&'a self, event: &'a str) -> impl Iterator<Item = &'a Value> {
         self.lines.iter().filter(move |line| line["event"] == event)
     }
 
-    /// The line of this event about this call.
     pub fn about<'a>(&'a self, event: &'a str, call: &Value) -> &'a Value {
         self.of(event).find(|line| line["call_id"] == call["call_id"]).unwrap_or(&Value::Null)
     }
 
-    /// The first line of this event.
     pub fn first<'a>(&'a self, event: &'a str) -> &'a Value {
         self.of(event).next().unwrap_or(&Value::Null)
     }
 
-    /// Whether there is a warning with this code.
     pub fn warned(&self, code: &str) -> bool {
         self.of("warning").any(|line| line["code"] == code)
     }
 
-    /// Why the stream was closed.
+    /// The reason in `stream.closed`.
     pub fn reason(&self) -> &str {
         self.first("stream.closed")["reason"].as_str().unwrap_or_default()
     }
 
-    /// For people.
+    /// The lines in short, for people.
     pub fn story(&self) -> String {
         format!("code {:?}, stderr {:?}; {}", self.code, self.stderr.trim(), story(&self.lines))
     }
@@ -131,7 +126,6 @@ fn parsed(text: &str) -> Result<Vec<Value>, String> {
     text.lines().map(|line| serde_json::from_str(line).map_err(|error| format!("{error}: {line:?}"))).collect()
 }
 
-/// Lines in short.
 pub fn story(lines: &[Value]) -> String {
     let short = |line: &Value| {
         let mut line = line.clone();

@@ -1,5 +1,4 @@
-//! Sub-agents, parallel calls, worktrees and working folders: whoever calls, and from
-//! wherever, the same frame decides.
+//! Sub-agents, parallel calls, worktrees and working folders: the same frame decides, whoever calls from wherever.
 
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ fn with(mut input: Value, key: &str, value: Value) -> Value {
     input
 }
 
-/// Each way to start an agent that then runs one shell command, whose effect is o.txt.
+/// Every way to start an agent that runs one shell command, which makes o.txt.
 const AGENTS: &[(&str, Drive)] = &[
     ("a nested sub-agent", |run| {
         run.agent("PARTONE")
@@ -85,7 +84,7 @@ pub fn add(cases: &mut Cases) {
         cases.ran(format!("{name}, admitted"), move |place| run(place.frame(&Spec::all())?));
         cases.blocked(format!("{name}, shell not admitted"), move |place| run(place.frame(&Spec::all_but("shell"))?));
         cases.blocked(format!("{name}, subagent.spawn not admitted"), move |place| {
-            // In the fork's case the main conversation plays the same turns.
+            // A fork plays the same turns as the main conversation.
             let spec = Spec::all_but("subagent.spawn");
             if name.contains("fork") {
                 return run(place.frame(&Spec::admitting(&["file.read"]))?);

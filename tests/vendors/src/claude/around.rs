@@ -1,5 +1,5 @@
-//! The ways round the hook that were found on the real program: each is blocked, or it is
-//! a limit with the words that close it.
+//! Ways round the hook that were found on the real program. Each one is blocked, or is a limit with the words that
+//! close it.
 
 use std::fs;
 
@@ -26,8 +26,7 @@ fn not_admitted(run: Run<'_>) -> Result<Run<'_>, String> {
 
 pub type Change = for<'a> fn(Run<'a>) -> Result<Run<'a>, String>;
 
-/// What takes away hooks that stand in the project's settings, and not those of the
-/// strongest launch.
+/// Changes that remove the hooks of a project's settings, and that the strongest launch withstands.
 pub const LOST: &[(&str, Change)] = &[
     ("disableAllHooks in the project's settings", |run| Ok(run.setting("disableAllHooks", json!(true)))),
     ("disableAllHooks in the local settings", |run| {
@@ -54,7 +53,7 @@ pub const LOST: &[(&str, Change)] = &[
     }),
 ];
 
-/// What leaves hooks out whatever the settings say.
+/// Launches that leave hooks out, whatever the settings say.
 pub const WITHOUT: &[(&str, Change)] = &[
     ("--bare", |run| Ok(run.flag("--bare"))),
     ("--safe-mode", |run| Ok(run.flag("--safe-mode"))),
@@ -87,7 +86,7 @@ pub fn add(cases: &mut Cases) {
     cases.limit(LAUNCHER, "--setting-sources '', hooks in the project's settings", |run| {
         touch(not_admitted(run)?.flag("--setting-sources").flag(""))
     });
-    // It takes no bypassPermissions, and leaves the model without a shell.
+    // `--restricted` refuses bypassPermissions, and leaves the model without a shell.
     fn restricted(run: Run<'_>, launch: Launch) -> Result<Seen, String> {
         let path = run.scratch.project.join("o.txt");
         let run = run.frame(&Spec::all_but("file.write"))?.launch(launch);
@@ -98,7 +97,7 @@ pub fn add(cases: &mut Cases) {
     cases.blocked("strongest launch from a file", |run| {
         not_admitted(run)?.launch(Launch::StrongFile).bash("touch o.txt").effect_or_refusal("o.txt")
     });
-    // 2.1.332 says so on stderr, in text mode alone, and goes on.
+    // 2.1.332 reports it on stderr, in text mode alone, and goes on.
     const FILE: &str = "a --settings file that does not load takes its hooks along: give the settings inline";
     cases.limit(FILE, "strongest launch from a file with broken JSON", |run| {
         touch(not_admitted(run)?.launch(Launch::StrongFile).mangle(|text| format!("{text},")))
@@ -126,7 +125,7 @@ pub fn add(cases: &mut Cases) {
         let run = run.frame(&Spec::all_but("file.write"))?;
         let inner = run.program().display().to_string();
         let path = run.scratch.project.join("o.txt");
-        // The inner run's prompt holds a word of its own, so the stub plays its turn there.
+        // The inner run's prompt has a word of its own, so the stub plays its turn there.
         let command = format!("'{inner}' -p 'PARTONE go' --safe-mode --permission-mode bypassPermissions </dev/null");
         let input = json!({"file_path": path, "content": "x"});
         run.bash(&command).agent_call("PARTONE", "Write", input).effect("o.txt")
@@ -138,7 +137,7 @@ fn big(run: Run<'_>, spec: &Spec) -> Result<Seen, String> {
     run.frame(spec)?.write(path, &"five megabytes. ".repeat(330_000)).effect_or_refusal("o.txt")
 }
 
-/// One write that takes hooks away, then a call that is not admitted.
+/// A write that removes hooks, followed by a call that is not admitted.
 fn mid_session(cases: &mut Cases) {
     let off = r#"{"disableAllHooks":true}"#;
     for (name, file, text) in [
@@ -195,7 +194,7 @@ fn mid_session(cases: &mut Cases) {
     }
 }
 
-/// Hooks of other people's get the same original input and run beside ours.
+/// Other people's hooks get the same original input, and run beside ours.
 fn other_hooks(cases: &mut Cases) {
     const UNSEEN: &str = "another hook's rewrite of a call is not seen by ours: no other hooks, --setting-sources ''";
     fn rewriting(run: Run<'_>) -> Result<Run<'_>, String> {
@@ -235,7 +234,7 @@ fn other_hooks(cases: &mut Cases) {
     });
 }
 
-/// Text that reaches the model without a tool.
+/// Text that reaches the model without a tool call.
 fn unseen_reads(cases: &mut Cases) {
     const UNSEEN: &str = "files that the prompt or CLAUDE.md names are read without a tool";
     let seen = |run: Run<'_>| {

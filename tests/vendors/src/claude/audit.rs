@@ -1,4 +1,4 @@
-//! The audit file after a real session: one whole line a decision, whoever asked.
+//! The audit file after a real session: one whole line for each decision, whichever agent called.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Tools that touch nothing outside the conversation are left to the vendor; tools that
-//! no operation names are refused.
+//! Tools that touch nothing outside the conversation are left to the vendor. Tools without an operation are denied.
 
 use serde_json::{Value, json};
 
@@ -9,7 +8,7 @@ use super::script::Call;
 use crate::case::Seen;
 use crate::frame::Spec;
 
-/// Tools that the hook abstains on, with a frame that admits nothing.
+/// Tools that the hook abstains on under a frame that admits nothing.
 const LEFT_ALONE: &[(&str, &str)] = &[
     ("ToolSearch", r#"{"query":"select:WebFetch","max_results":3}"#),
     ("ListAgents", "{}"),
@@ -18,8 +17,8 @@ const LEFT_ALONE: &[(&str, &str)] = &[
     ("KillShell", r#"{"shell_id":"none"}"#),
 ];
 
-/// Tools that no operation of the vocabulary stands for. CronDelete and ExitWorktree are
-/// two more, but without a job or a worktree the vendor refuses them before any hook.
+/// Tools without an operation. CronDelete and ExitWorktree are two more, but without a job or a worktree the vendor
+/// refuses them before it asks a hook.
 const REFUSED: &[(&str, &str)] = &[
     ("CronCreate", r#"{"cron":"0 9 * * *","prompt":"ping","recurring":false}"#),
     ("CronList", "{}"),

@@ -1,5 +1,5 @@
-//! A decider of the embedder's: asked for what the frame admits, it can narrow or replace,
-//! and whatever it does wrong, the call does not run.
+//! An embedder's decider: it is asked about admitted calls, it may narrow or replace, and a call does not run if the
+//! decider fails in any way.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use crate::case::{Seen, Want};
 use crate::entry::Ask;
 use crate::frame::Spec;
 
-/// Adds flags to each entry, as a person would who has a decider.
+/// Adds flags to each entry, as a person with a decider would.
 fn with_flags<'a>(run: Run<'a>, flags: &[&str]) -> Run<'a> {
     run.edit(|_, hook| {
         if let Some(args) = hook["args"].as_array_mut() {
@@ -24,7 +24,7 @@ fn with_flags<'a>(run: Run<'a>, flags: &[&str]) -> Run<'a> {
     })
 }
 
-/// A decider that is a shell script; `{A}` in it prints the answer with this decision.
+/// A decider in shell; `{A}` in the script prints the answer with this decision.
 fn deciding<'a>(run: Run<'a>, script: &str, decision: &Value) -> Result<Run<'a>, String> {
     let answer = format!(
         "id=$(sed -n 's/.*\"call_id\":\"\\([^\"]*\\)\".*/\\1/p'); printf '%s' \
@@ -49,7 +49,7 @@ fn allow() -> Value {
     json!({"decision": "allow"})
 }
 
-/// Deciders that do something wrong.
+/// Deciders with a fault.
 const WRONG: &[(&str, &str)] = &[
     ("says nothing", "cat > /dev/null"),
     ("is slower than the deadline", "sleep 50"),
@@ -153,7 +153,7 @@ fn replaced(cases: &mut Cases) {
         let text = "---\nname: inline\ndescription: d\n---\nout: !`touch o.txt`\n";
         run.scratch.write(".claude/skills/inline/SKILL.md", text)?;
         let decision = json!({"decision": "replace", "input": {"command": "touch p.txt", "description": "d"}});
-        // The Skill call itself is asked about too, and is to be let through.
+        // The decider is asked about the Skill call too, which has to run.
         let run = deciding(run.frame(&Spec::all())?, "{A}", &decision)?.without("PreToolUse");
         let scratch = run.scratch;
         run.call("Skill", json!({"skill": "inline"})).effect("o.txt")?;
@@ -161,7 +161,7 @@ fn replaced(cases: &mut Cases) {
     });
 }
 
-/// A decider that listens on a socket, in a thread of the suite's; it ends with the suite.
+/// A decider on a socket, in a thread that ends with the suite.
 fn listening(path: &Path, decision: Option<&'static str>) -> Result<(), String> {
     let listener = UnixListener::bind(path).map_err(|error| format!("could not listen: {error}"))?;
     thread::spawn(move || {

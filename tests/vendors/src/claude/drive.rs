@@ -1,4 +1,4 @@
-//! One run of `claude -p`: settings, launch, and what was seen.
+//! One run of `claude -p`: its settings, its launch and its outcome.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,23 +15,23 @@ use crate::frame::{Frame, Spec};
 use crate::http::Service;
 use crate::scratch::{Ended, Scratch};
 
-/// Where the hook entries stand.
+/// The place of the hook entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Launch {
-    /// `.claude/settings.json` of the project, as most people have it.
+    /// The project's `.claude/settings.json`, the most common place.
     Project,
-    /// `--settings` with `disableAllHooks: false` and no other source: the strongest
-    /// launch without managed settings (measured on 2.1.332).
+    /// `--settings` with `disableAllHooks: false` and no other source: the strongest launch without managed settings
+    /// (measured on 2.1.332).
     Strong,
-    /// The same with the settings in a file, which can be spoiled.
+    /// As [`Launch::Strong`], with the settings in a file, which can be spoiled.
     StrongFile,
-    /// The settings of the person, in the configuration folder.
+    /// The person's settings in the configuration folder.
     User,
-    /// Managed settings, in an /etc that only this run sees.
+    /// Managed settings in an /etc that only this run sees.
     Managed,
 }
 
-/// A run, finished and looked at.
+/// The function that drives a run to its outcome.
 pub type Drive = fn(Run<'_>) -> Result<Seen, String>;
 
 pub struct Run<'a> {
@@ -81,24 +81,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The vendor's program.
     pub fn program(&self) -> &'a Path {
         self.program
     }
 
-    /// The same with another program in the vendor's place.
+    /// Run another program in the vendor's place.
     pub fn with_program(mut self, program: &'a Path) -> Run<'a> {
         self.program = program;
         self
     }
 
-    /// Seals the frame and puts in the usual entry: pinned, policy `frame`.
+    /// Seals the frame and adds the usual entry: pinned, policy `frame`.
     pub fn frame(self, spec: &Spec) -> Result<Run<'a>, String> {
         let frame = spec.seal(self.scratch, "frame.json")?;
         self.entry(&Ask::pinned(&frame), &frame)
     }
 
-    /// The entry as printed for `ask`; a refusal of it names `frame`.
+    /// Adds the entry that is printed for `ask`. A refusal must name `frame`.
     pub fn entry(mut self, ask: &Ask, frame: &Frame) -> Result<Run<'a>, String> {
         self.digest.clone_from(&frame.digest);
         let printed = entry::claude(self.scratch, ask)?;
@@ -107,7 +106,7 @@ impl<'a> Run<'a> {
         Ok(self)
     }
 
-    /// Changes each entry printed: what a person who edits it would have.
+    /// Changes each printed entry, as a person might edit it.
     pub fn edit(mut self, change: impl Fn(&str, &mut Value)) -> Run<'a> {
         for (event, groups) in &mut self.hooks {
             for group in groups.as_array_mut().into_iter().flatten() {
@@ -119,13 +118,13 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// The entry without this event: what is left of the guard then.
+    /// Removes this event's hook from the entry.
     pub fn without(mut self, event: &str) -> Run<'a> {
         self.hooks.remove(event);
         self
     }
 
-    /// The entry of PreToolUse under this event too, where none is printed for it.
+    /// Adds PreToolUse's hook under this event too, for which none is printed.
     pub fn also(mut self, event: &str) -> Run<'a> {
         if let Some(groups) = self.hooks.get("PreToolUse").cloned() {
             self.hooks.insert(event.into(), groups);
@@ -133,34 +132,34 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Hooks of somebody else's beside ours, in the project's settings.
+    /// Adds another person's hook beside ours, in the project's settings.
     pub fn beside(mut self, event: &str, command: &str) -> Run<'a> {
         let group = json!({"matcher": "*", "hooks": [{"type": "command", "command": command}]});
         self.beside.push((event.into(), group));
         self
     }
 
-    /// Managed settings of just this text.
+    /// Sets managed settings of exactly this text, and launches with them.
     pub fn managed(mut self, text: String) -> Run<'a> {
         self.managed = Some(text);
         self.launch = Launch::Managed;
         self
     }
 
-    /// Managed settings of just this text, and the entry where it stands.
+    /// Sets managed settings of exactly this text, and leaves the entry in its place.
     pub fn beside_managed(mut self, text: &str) -> Run<'a> {
         self.managed = Some(text.into());
         self.own_etc = true;
         self
     }
 
-    /// Managed settings that let no other hooks run.
+    /// Sets managed settings that allow no other hooks.
     pub fn managed_only(mut self) -> Run<'a> {
         self.managed_only = true;
         self
     }
 
-    /// Changes the text of the project's settings file as it is written.
+    /// Changes the text of the project's settings file before it is written.
     pub fn mangle(mut self, change: fn(String) -> String) -> Run<'a> {
         self.mangle = Some(change);
         self
@@ -176,7 +175,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// A key of the project's settings.
+    /// Sets a key of the project's settings.
     pub fn setting(mut self, key: &str, value: Value) -> Run<'a> {
         self.settings.insert(key.into(), value);
         self
@@ -202,13 +201,13 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Starts in this folder below the project.
+    /// Starts the vendor in this folder below the project.
     pub fn inside(mut self, folder: &str) -> Run<'a> {
         self.folder = self.scratch.project.join(folder);
         self
     }
 
-    /// An MCP server of the suite's own (see `mcp`).
+    /// Adds an MCP server of the suite's own (see `mcp`).
     pub fn server(mut self, name: &str, spec: &Value) -> Result<Run<'a>, String> {
         let suite = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
         self.mcp.insert(name.into(), json!({"command": suite, "args": ["mcp", spec.to_string()]}));
@@ -219,7 +218,7 @@ impl<'a> Run<'a> {
         self.calls(vec![Call::new(name, input)])
     }
 
-    /// A shell command.
+    /// Adds a shell command.
     pub fn bash(self, command: &str) -> Run<'a> {
         self.call("Bash", json!({"command": command, "description": "a step"}))
     }
@@ -232,48 +231,48 @@ impl<'a> Run<'a> {
         self.call("Read", json!({"file_path": path.as_ref()}))
     }
 
-    /// Reads a file below the project, in a turn of its own.
+    /// Adds a turn that reads a file below the project.
     pub fn read_in(self, file: &str) -> Run<'a> {
         let path = self.scratch.project.join(file);
         self.read(path)
     }
 
-    /// One turn of these calls, after a while.
+    /// Adds a turn of these calls, after a delay.
     pub fn step(mut self, calls: Vec<Call>, delay: Duration) -> Run<'a> {
         self.script.push(calls, delay);
         self
     }
 
-    /// How the model's service behaves besides.
+    /// Sets the behaviour of the model's service.
     pub fn service(mut self, service: Service) -> Run<'a> {
         self.script.service = service;
         self
     }
 
-    /// One turn of several calls at once.
+    /// Adds a turn of parallel calls.
     pub fn calls(mut self, calls: Vec<Call>) -> Run<'a> {
         self.script.push(calls, Duration::ZERO);
         self
     }
 
-    /// The same after a while: the vendor needs up to 3 s to notice a changed file.
+    /// Adds a call after a delay: the vendor needs up to 3 s to notice a changed file.
     pub fn after(mut self, seconds: f32, call: Call) -> Run<'a> {
         self.script.push(vec![call], Duration::from_secs_f32(seconds));
         self
     }
 
-    /// A call in the sub-agent whose prompt holds `word`.
+    /// Adds a call of the sub-agent whose prompt contains `word`.
     pub fn agent_call(mut self, word: &str, name: &str, input: Value) -> Run<'a> {
         self.script.push_other(word, Call::new(name, input));
         self
     }
 
-    /// Starts a sub-agent whose prompt is `word`.
+    /// Adds a call that starts a sub-agent with the prompt `word`.
     pub fn agent(self, word: &str) -> Run<'a> {
         self.call("Agent", agent_input(word))
     }
 
-    /// Writes the settings files; gives back all flags of the launch.
+    /// Writes the settings files and returns the flags of the launch.
     fn lay_out(&mut self) -> Result<Vec<String>, String> {
         let scratch = self.scratch;
         let mut settings = std::mem::take(&mut self.settings);
@@ -350,7 +349,7 @@ impl<'a> Run<'a> {
         Ok(Outcome::new(ended, stub.requests(), self.digest))
     }
 
-    /// Nothing is started: what `mh-setup doctor` says of the same settings.
+    /// Asks `mh-setup doctor` about the same settings; the vendor is not started.
     pub fn doctor(mut self) -> Result<Ended, String> {
         self.lay_out()?;
         let setup = self.scratch.program("mh-setup");
@@ -359,14 +358,14 @@ impl<'a> Run<'a> {
             false => self.scratch.command(setup),
         };
         command.args(["doctor", "claude", "--project"]).arg(&self.folder);
-        // The vendor's own program, whose release the doctor asks for, as a person has it.
+        // doctor asks the vendor's own program on PATH for its release.
         command.env("PATH", path_with(self.scratch, self.program)?);
         command.env("CLAUDE_CONFIG_DIR", &self.scratch.config).envs(self.env).current_dir(&self.folder);
         self.scratch.run(&mut command, "doctor")
     }
 
-    /// The same calls in a turn that `mh-run` starts under this frame, with these flags. What
-    /// this run has of settings stands in the project's file, where it must change nothing.
+    /// Runs the same calls in a turn of `mh-run` under this frame, with these flags. This run's settings stand in the
+    /// project's file, where they must change nothing.
     pub fn governed(self, spec: &Spec, flags: &[&str]) -> Result<Outcome, String> {
         let scratch = self.scratch;
         let frame = spec.seal(scratch, "frame.json")?;
@@ -375,7 +374,7 @@ impl<'a> Run<'a> {
         Ok(Outcome::new(ended, stub.requests(), frame.digest))
     }
 
-    /// That turn's command, not started yet, and the service that it asks.
+    /// The command of such a turn, and the service that it uses.
     pub fn command(self, frame: &Frame, flags: &[&str]) -> Result<(Command, Stub), String> {
         let scratch = self.scratch;
         if !self.settings.is_empty() {
@@ -399,23 +398,22 @@ impl<'a> Run<'a> {
         Ok((command, stub))
     }
 
-    /// Runs; the call's effect is that `file` is there, below the project or absolute.
+    /// Runs. The call's effect is this file, below the project or absolute.
     pub fn effect(self, file: impl AsRef<Path>) -> Result<Seen, String> {
         let path = self.scratch.project.join(file);
         let outcome = self.go()?;
         outcome.effect(path.symlink_metadata().is_ok())
     }
 
-    /// As `effect`, and if it is not there the model must have been told so by the
-    /// frame's own refusal: another obstacle would make the case prove nothing.
+    /// As [`Run::effect`]. If the file is missing, the model must have got the frame's own denial; after any other
+    /// obstacle the case would prove nothing.
     pub fn effect_or_refusal(self, file: impl AsRef<Path>) -> Result<Seen, String> {
         let path = self.scratch.project.join(file);
         let outcome = self.go()?;
         outcome.or_refusal(path.symlink_metadata().is_ok())
     }
 
-    /// Runs; the effect is that a tool result holds `text`: tools that only read leave
-    /// nothing else.
+    /// Runs. The effect is a tool result with `text`, since tools that only read leave no file.
     pub fn told(self, text: &str) -> Result<Seen, String> {
         let outcome = self.go()?;
         let told = outcome.was_told(text);
@@ -423,8 +421,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The managed settings lie over /etc for this run alone: the layer is a tmpfs, since an
-/// overlay does not go over another, which a container's root often is.
+/// A command that starts the vendor with its own /etc for managed settings. The layer is a tmpfs, since an overlay
+/// cannot lie over another overlay, and a container's root often is one.
 fn with_own_etc(scratch: &Scratch, program: &Path) -> Result<Command, String> {
     const SCRIPT: &str = "mount -t tmpfs none \"$2\" && mkdir \"$2/up\" \"$2/work\" && mount -t overlay none \
         -o \"lowerdir=/etc,upperdir=$2/up,workdir=$2/work\" /etc && mkdir -p /etc/claude-code && \
@@ -436,7 +434,7 @@ fn with_own_etc(scratch: &Scratch, program: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-/// A PATH that begins with the vendor's program under the name that people have it by.
+/// A PATH that begins with the vendor's program under its usual name.
 pub fn path_with(scratch: &Scratch, program: &Path) -> Result<String, String> {
     let folder = scratch.root.join("vendor");
     let link = folder.join("claude");
@@ -448,13 +446,13 @@ pub fn path_with(scratch: &Scratch, program: &Path) -> Result<String, String> {
     Ok(format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()))
 }
 
-/// The environment that the vendor is given.
+/// Sets the vendor's environment.
 fn surroundings(command: &mut std::process::Command, scratch: &Scratch, stub: &Stub) {
     command
         .env("CLAUDE_CONFIG_DIR", &scratch.config)
         .env("ANTHROPIC_BASE_URL", stub.server.url())
         .env("ANTHROPIC_API_KEY", "none")
-        // Root may bypass permissions only where the vendor is told it is in a sandbox.
+        // Root may bypass permissions only if the vendor believes itself in a sandbox.
         .env("IS_SANDBOX", "1")
         .env("DISABLE_TELEMETRY", "1")
         .env("DISABLE_AUTOUPDATER", "1")

@@ -1,5 +1,5 @@
-//! The guard breaks in mid-session: an admitted shell command breaks it, and the next
-//! call must not run. What no program can answer is the entry's `onFailure` to close.
+//! An admitted shell command breaks the guard in mid-session, and the next call must not run. Where no program can
+//! answer, the entry's `onFailure` must block the call.
 
 use super::Cases;
 use super::drive::{Launch, Run};
@@ -44,7 +44,8 @@ END",
     ("the frame grown past its bound", "head -c 20000000 /dev/zero | tr '\\0' ' ' >> '{F}'"),
 ];
 
-/// A script in place of the hook program is made anew: a program that runs is not written.
+/// The start of a command that puts a script in the hook program's place: a running program cannot be written to, so
+/// the file is made anew.
 const ANEW: &str = "rm -f '{H}' && install -m 755 /dev/null '{H}' && ";
 
 fn broken(run: Run<'_>, command: &str) -> Result<Seen, String> {
@@ -95,8 +96,8 @@ fn deadlines(cases: &mut Cases) {
     });
 }
 
-/// A wrapper round our program: a deny is exit 2, which noise does not spoil; a wrapper
-/// that ends with 0 in our place speaks for itself.
+/// Wrappers around our program. A denial is exit 2, which added output does not spoil; a wrapper that ends with 0 gives
+/// its own answer.
 fn wrappers(cases: &mut Cases) {
     let wrapped = |script: &str| {
         format!("mv '{{H}}' '{{H}}.real' && printf '{script}' > '{{H}}' && chmod 755 '{{H}}' && rm '{{F}}'")

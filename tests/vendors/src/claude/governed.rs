@@ -1,4 +1,4 @@
-//! Whole turns by `mh-run`: what a caller is told, and what was on disk.
+//! Whole turns of `mh-run`: its report and the files on disk.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use super::Cases;
 use super::drive::{Outcome, Run};
 use crate::frame::Spec;
 
-/// The last words of the stub.
+/// The stub's answer at the end of a turn.
 pub const ANSWER: &str = "That is all.\n";
 
 /// Fails with the first line that does not hold.
@@ -26,7 +26,7 @@ pub fn result(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.ended.stdout).unwrap_or_default()
 }
 
-/// A decider that says this decision about every call.
+/// A decider that gives this decision about every call.
 fn decider(run: &Run<'_>, decision: &str) -> Result<String, String> {
     let path = run.scratch.bin.join("decider");
     let text = format!(
@@ -46,7 +46,7 @@ pub fn add(cases: &mut Cases) {
         let (code, stdout) = (outcome.ended.code, outcome.ended.stdout.as_str());
         hold([(code == Some(0) && stdout == ANSWER, "answered"), (scratch.exists("o.txt"), "ran")], &outcome)
     });
-    // each line is held to its schema where it is read
+    // each line is checked against its schema when it is read
     for (form, first, last) in [
         ("events", "\"event\":\"session.started\"", "\"event\":\"stream.closed\""),
         ("stream-json", "\"type\":\"init\"", "\"type\":\"result\""),

@@ -1,5 +1,5 @@
-//! `live` means that the real Claude Code, started there, is held: what managed settings, the environment, the values of
-//! other keys and the place do to an entry, and what the doctor says of each.
+//! doctor's `live` means that the hook holds the real Claude Code when it is started there: the cases change managed
+//! settings, the environment, the values of other keys and the place, and compare the outcome with doctor's report.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,14 +15,14 @@ use crate::entry::Ask;
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
-/// The file whose writing no frame here admits.
+/// The file that no frame here admits writing.
 const MARK: &str = "o.txt";
 
 fn refused() -> Spec {
     Spec::all_but("file.write")
 }
 
-/// What is done to a project that is guarded, whether the guard then still holds, and what the doctor has to name.
+/// A change to a guarded project, whether the guard holds after it, and the words that doctor has to name.
 const SITUATIONS: &[(&str, bool, &str, Change)] = &[
     ("managed strictPluginOnlyCustomization true", false, "strictPluginOnlyCustomization", |run| {
         Ok(run.beside_managed(r#"{"strictPluginOnlyCustomization":true}"#))
@@ -116,7 +116,7 @@ const SITUATIONS: &[(&str, bool, &str, Change)] = &[
     }),
 ];
 
-/// Values of the wrong kind, by the key; whether the file is passed over for them.
+/// Keys with values of the wrong kind, and whether the vendor passes over the whole file for them.
 const VALUES: &[(&str, &str, bool)] = &[
     ("permissions", r#"{"allow":"Read"}"#, true),
     ("permissions", r#"{"deny":null}"#, true),
@@ -149,7 +149,7 @@ pub fn add(cases: &mut Cases) {
     layers(cases);
 }
 
-/// One refused call, and the doctor's word on it.
+/// One refused call, compared with doctor's report.
 fn agrees(run: Run<'_>, again: Run<'_>, blocked: bool, named: &str) -> Result<(), String> {
     let scratch = run.scratch;
     let ended = again.doctor()?;
@@ -168,7 +168,7 @@ fn agrees(run: Run<'_>, again: Run<'_>, blocked: bool, named: &str) -> Result<()
     }
 }
 
-/// A program that runs what a tool asks for, and in the place of a hook says nothing and is content.
+/// A program that runs a tool's command, and that ends well without output in a hook's place.
 fn prefix(scratch: &Scratch) -> Result<String, String> {
     let file = scratch.root.join("prefix");
     let text = "#!/bin/sh\ncase $* in *mh-hook*) exit 0 ;; esac\nexec /bin/sh -c \"$*\"\n";
@@ -219,7 +219,7 @@ fn shell_form(cases: &mut Cases) {
     }
 }
 
-/// A settings file that is passed over: the doctor says so, and mh-setup writes nothing into it.
+/// Settings files that the vendor passes over: doctor reports it, and mh-setup writes nothing into them.
 fn values(cases: &mut Cases) {
     for (key, value, lost) in VALUES {
         cases.holds(format!("doctor: {key} {value}: it and mh-setup say what Claude Code does"), move |run| {
@@ -244,7 +244,7 @@ fn values(cases: &mut Cases) {
     }
 }
 
-/// More than one entry, and none that could be held.
+/// More than one entry, and settings that can hold none.
 fn layers(cases: &mut Cases) {
     cases.holds("doctor: entries of the project and of the person with other frames: both are shown", |run| {
         let wide = Spec::all().seal(run.scratch, "wide.json")?;
@@ -300,7 +300,7 @@ fn git(scratch: &Scratch, words: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The project as a repository with a linked worktree in it.
+/// Makes the project a repository with a linked worktree.
 fn worktree(scratch: &Scratch) -> Result<(), String> {
     if scratch.exists("linked") {
         return Ok(());

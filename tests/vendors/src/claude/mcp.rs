@@ -1,4 +1,4 @@
-//! MCP: the server's raw name decides, whatever the vendor's rewriting makes of it.
+//! MCP: the server's raw name decides; the vendor's rewriting of it does not matter.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::drive::Run;
 use crate::case::{Seen, Want};
 use crate::frame::Spec;
 
-/// Server, tool, the name that the model calls it by.
+/// A server, a tool, and the name by which the model calls the tool.
 const NAMES: &[(&str, &str, &str)] = &[
     ("lab", "append", "mcp__lab__append"),
     ("my server", "append", "mcp__my_server__append"),
@@ -28,7 +28,7 @@ fn call(run: Run<'_>, server: &str, tool: &str, name: &str) -> Result<Seen, Stri
     serving(run, server, tool, "o.txt")?.call(name, json!({"note": "x"})).effect_or_refusal("o.txt")
 }
 
-/// `mh-frame-seal` mints no pair that another pair renders alike to; others may have.
+/// Admits a pair that renders like another one. `mh-frame-seal` refuses such pairs, but other sealers may not.
 fn admit(spec: &Spec, server: &str, tool: &str) -> Spec {
     let name = format!("{server}__{tool}");
     if name.matches("__").count() > 1 || !name.is_ascii() {
@@ -66,8 +66,8 @@ pub fn add(cases: &mut Cases) {
     });
 }
 
-/// Two servers that render to one name: the vendor calls one of them, and only the one
-/// that the frame names may have been called.
+/// Two servers with one rendered name. The vendor calls one of them, and the call may run only on the server that the
+/// frame names.
 fn alike(cases: &mut Cases) {
     let pairs = [
         (("my server", "append"), ("my_server", "append"), "mcp__my_server__append"),

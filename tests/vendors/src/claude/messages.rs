@@ -1,4 +1,4 @@
-//! The stub of the Messages API: as little of it as Claude Code asks for.
+//! A stub of the Messages API with the parts that Claude Code uses.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Each request to the model is kept, and written to `logs`.
+    /// Each request is kept, and is written to `logs`.
     pub fn start(script: Script, logs: PathBuf) -> io::Result<Stub> {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&requests);
@@ -80,7 +80,7 @@ fn blocks(script: &Script, body: &Value, number: usize) -> (Vec<Value>, &'static
     (calls, "tool_use")
 }
 
-/// As the service has it: at the start of a streamed message its output is not counted yet.
+/// As the real service counts: a streamed message starts before its output is counted.
 fn usage(output: u32) -> Value {
     json!({"input_tokens": 100, "output_tokens": output, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0})
 }

@@ -32,7 +32,6 @@ use crate::ask::{self, Side};
 use crate::case::{Case, Seen, Want};
 use drive::Run;
 
-/// The cases so far, and the vendor's program they run.
 struct Cases {
     program: PathBuf,
     all: Vec<Case>,
@@ -65,7 +64,7 @@ impl Cases {
         self.add(name, Want::Holds, move |place| run(place).map(|()| Seen::held()));
     }
 
-    /// A hole that the README names.
+    /// Adds a case for a hole that the README names.
     fn limit(
         &mut self,
         limit: &'static str,

@@ -1,5 +1,4 @@
-//! Allow, abstain and deny under each permission mode, and against the vendor's own
-//! allow, ask and deny rules.
+//! Allow, abstain and deny in each permission mode, and against the vendor's own allow, ask and deny rules.
 
 use serde_json::json;
 
@@ -9,7 +8,7 @@ use crate::case::{Seen, Want};
 use crate::entry::Ask;
 use crate::frame::Spec;
 
-/// Each mode, and whether the vendor itself lets a `touch` run there with nobody to ask.
+/// The modes, and whether the vendor itself runs a `touch` there without a person to ask.
 const MODES: [(&str, bool); 6] = [
     ("manual", false),
     ("acceptEdits", true),
@@ -24,7 +23,7 @@ fn under<'a>(run: Run<'a>, spec: &Spec, policy: &'static str) -> Result<Run<'a>,
     run.entry(&Ask::pinned(&frame).policy(policy), &frame)
 }
 
-/// The entry with no frame at all: the hook is there and claims nothing.
+/// An entry without a frame: the hook runs and abstains.
 fn without_frame(run: Run<'_>) -> Result<Run<'_>, String> {
     Ok(run.frame(&Spec::all())?.edit(|_, hook| hook["args"] = json!([])))
 }
@@ -40,7 +39,7 @@ fn touch_refused(run: Run<'_>) -> Result<Seen, String> {
 pub fn add(cases: &mut Cases) {
     for (mode, open) in MODES {
         let as_vendor = if open { Want::Ran } else { Want::Blocked };
-        // An allow grants, but plan mode stays plan mode.
+        // An allow grants, but it does not lift plan mode.
         let granted = if mode == "plan" { Want::Blocked } else { Want::Ran };
         cases.add(format!("{mode}: admitted, policy frame"), granted, move |run| {
             touch(under(run, &Spec::admitting(&["shell"]), "frame")?.mode(mode))
@@ -87,7 +86,7 @@ fn rules(cases: &mut Cases) {
     }
 }
 
-/// A launcher that owns the process may leave the flags out (settings come from one place, as the README says).
+/// A launcher that owns the process may leave the flags out: settings come from one place, as the README says.
 fn environment_alone(cases: &mut Cases) {
     for (name, spec, want) in
         [("admitted", Spec::admitting(&["shell"]), Want::Ran), ("not admitted", Spec::all_but("shell"), Want::Blocked)]

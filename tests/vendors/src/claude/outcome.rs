@@ -1,4 +1,4 @@
-//! What a run of the vendor left, and what may be concluded from it.
+//! The outcome of a run of the vendor.
 
 use serde_json::Value;
 
@@ -6,11 +6,10 @@ use super::script::{Answer, answers, text_of};
 use crate::case::Seen;
 use crate::scratch::Ended;
 
-/// What a run left.
 pub struct Outcome {
     pub ended: Ended,
     pub requests: Vec<Value>,
-    /// Every tool result, once, in the order the model got them.
+    /// Every tool result once, in the order that the model got them.
     pub answers: Vec<Answer>,
     digest: String,
 }
@@ -32,14 +31,14 @@ impl Outcome {
         self.answers.iter().any(|answer| answer.text.contains(text))
     }
 
-    /// Whether some request to the model holds `text` anywhere.
+    /// Whether any request to the model contains `text`.
     pub fn asked_with(&self, text: &str) -> bool {
         self.requests.iter().any(|request| request.to_string().contains(text))
     }
 
-    /// The first request of the conversation whose prompt holds `word`, as text.
+    /// The first request of the conversation whose prompt contains `word`, as text.
     pub fn conversation(&self, word: &str) -> Result<String, String> {
-        // A prompt with attachments begins with messages of the vendor's own.
+        // Before a prompt with attachments there are messages of the vendor's own.
         let begins = |request: &&Value| {
             let said = request["messages"].as_array().is_some_and(|messages| {
                 let user = |message: &&Value| message["role"] == "user";
@@ -56,7 +55,7 @@ impl Outcome {
         !mark.is_empty() && self.answers.iter().any(|answer| answer.is_error && answer.text.contains(mark))
     }
 
-    /// For people: the end of the story.
+    /// For people: the last lines of the run.
     pub fn detail(&self) -> String {
         let last = self.answers.last().map_or("no tool result".to_string(), |answer| {
             let text: String = answer.text.chars().take(400).collect();
@@ -66,7 +65,7 @@ impl Outcome {
         format!("{last}; claude ended with {:?}, stderr {errors:?}", self.ended.code)
     }
 
-    /// A call that never came back to the model proves nothing either way.
+    /// The outcome by an effect. A call without a result for the model proves nothing.
     pub fn effect(&self, ran: bool) -> Result<Seen, String> {
         if self.answers.is_empty() {
             return Err(format!("no call came back to the model; {}", self.detail()));

@@ -1,4 +1,4 @@
-//! `PermissionRequest`: our hook never grants there, and its deny reaches the model.
+//! `PermissionRequest`: our hook grants nothing there, and its denial reaches the model.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::case::Seen;
 use crate::entry::Ask;
 use crate::frame::Spec;
 
-/// A server whose tool answers the vendor's permission prompts with yes.
+/// A server whose tool approves every permission prompt of the vendor.
 fn approving(run: Run<'_>) -> Result<Run<'_>, String> {
     let run = run.server("person", &json!({"tools": {}, "approve": "allow"}))?;
     Ok(run.flag("--permission-prompt-tool").flag("mcp__person__approve"))
@@ -80,7 +80,7 @@ pub fn add(cases: &mut Cases) {
     let refused = "PermissionRequest alone, the frame edited in mid-session: its refusal reaches the model";
     cases.blocked(refused, |run| {
         let run = run.frame(&Spec::all())?.also("PermissionRequest").without("PreToolUse").mode("acceptEdits");
-        // acceptEdits lets these two run by itself; `sh` has to be asked for.
+        // acceptEdits runs these two without asking; it asks about `sh`.
         let frame = run.scratch.frames.join("frame.json");
         let run = run.flag("--allowedTools").flag("Bash(truncate:*)");
         let outcome = run.bash(&format!("truncate -s 10 {}", frame.display())).bash("sh -c 'touch o.txt'").go()?;

@@ -1,5 +1,5 @@
-//! The start of a session: a refused frame stops the prompt before a request is made, a
-//! good one gives the model its text.
+//! The start of a session: a refused frame stops the prompt before any request, and a good frame gives the model its
+//! text.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const OBLIGATION: &str = "Leave the changelog as it is";
 
 type Spoil = fn(&Path) -> std::io::Result<()>;
 
-/// Ways to make a frame one that the hook refuses.
+/// Changes that make a frame one that the hook refuses.
 const REFUSED: &[(&str, Spoil)] = &[
     ("missing", |path| fs::remove_file(path)),
     ("edited", |path| {

@@ -1,4 +1,4 @@
-//! Self-protection: what the guard stands on cannot be written by an admitted write.
+//! Self-protection: an admitted write cannot change the guard's own files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -27,8 +27,8 @@ const PLACES: &[(&str, Place)] = &[
 
 const SPOILED: &str = "spoiled-by-the-agent";
 
-/// All operations admitted, so that nothing but self-protection is in the way; every
-/// protected file is there.
+/// A run in which every operation is admitted, so that only self-protection is in the way, and every protected file
+/// exists.
 fn guarded(run: Run<'_>) -> Result<Run<'_>, String> {
     let scratch = run.scratch;
     let frame = Spec::all().seal(scratch, "frame.json")?;
@@ -77,7 +77,7 @@ pub fn add(cases: &mut Cases) {
             symlink(place(run.scratch), &link).map_err(|error| error.to_string())?;
             write(run, link, *place)
         });
-        // The program is no text, so the vendor itself would not edit it.
+        // The program is a binary file, which the vendor would not edit.
         if !name.contains("program") {
             cases.blocked(format!("self-protection, Edit of {name}"), move |run| edit(guarded(run)?, *place));
         }
@@ -100,8 +100,8 @@ pub fn add(cases: &mut Cases) {
     controls(cases);
 }
 
-/// What an Edit would change: an edit that finds nothing, or that leaves a settings file
-/// the vendor does not take, is refused by the vendor before any hook (seen on 2.1.332).
+/// An Edit of a place. An edit that finds nothing, or that would leave an invalid settings file, is refused by the
+/// vendor before any hook (seen on 2.1.332).
 fn edit(run: Run<'_>, place: Place) -> Result<Seen, String> {
     let path = place(run.scratch);
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -119,7 +119,7 @@ fn edit(run: Run<'_>, place: Place) -> Result<Seen, String> {
     outcome.or_refusal(spoiled(&path))
 }
 
-/// That it was self-protection which stood in the way, and what it cannot do.
+/// Controls: self-protection was the obstacle, and its limits.
 fn controls(cases: &mut Cases) {
     for (number, name) in [(0, "the frame"), (4, "settings.local.json"), (5, "the person's settings")] {
         cases.add(format!("--no-self-protect: a Write to {name} runs"), Want::Ran, move |run| {
@@ -145,7 +145,7 @@ fn controls(cases: &mut Cases) {
             move |run| {
                 let run = guarded(run)?;
                 let path = place(run.scratch);
-                // Unlinked first: a program that runs cannot be written to.
+                // Unlinked first: a running program cannot be written to.
                 let command = format!("rm -f '{0}' && echo {SPOILED} > '{0}'", path.display());
                 let outcome = run.bash(&command).go()?;
                 outcome.effect(spoiled(&path))

@@ -1,5 +1,5 @@
-//! Ways round the frame that were looked for: one path that the hook reads as one file and Claude Code, a moment later, as
-//! another, and files that it reads, starts or obeys by itself.
+//! Ways round the frame that were searched for: a path that the hook reads as one file and Claude Code, a moment later,
+//! as another; and files that Claude Code reads, starts or obeys by itself.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,12 +16,12 @@ use crate::scratch::Scratch;
 
 const SECRET: &str = "text-of-secret needle";
 
-/// Nothing but src is open.
+/// A frame that opens src alone.
 fn open() -> Spec {
     Spec::all().scope("file:src/**", "file.read,file.write,file.edit,search,dir.list").scope("file:**", "")
 }
 
-/// All is open but what is secret.
+/// A frame that opens everything but the secret folder.
 fn shut(scratch: &Scratch) -> Spec {
     Spec::all().scope("file:secret/**", "").scope(&format!("file:{}/**", scratch.home.display()), "")
 }
@@ -52,7 +52,7 @@ fn filled(text: &str, scratch: &Scratch) -> String {
         .replace("{H}", &scratch.home.display().to_string())
 }
 
-/// Paths of a search that lead to what is secret, each under one of the two scopes.
+/// Paths of a search that lead to the secret folder, each for one of the two scopes.
 const SEARCHED: &[(&str, bool)] = &[
     ("src/.. ", true),
     ("src/..\u{a0}", true),
@@ -85,7 +85,7 @@ const SEARCHED: &[(&str, bool)] = &[
     ("/dev/../proc/self/cwd/secret", false),
 ];
 
-/// A search that some other part of its input would lead elsewhere; the vendor itself finds nothing by them.
+/// Searches that another member of the input might redirect. The vendor finds nothing by them.
 const LED: &[(&str, &str)] = &[
     ("Grep", r#"{"pattern":"needle","path":"{P}/src","glob":"../secret/**","output_mode":"content"}"#),
     ("Grep", r#"{"pattern":"needle","path":"{P}/src","glob":"--follow","output_mode":"content"}"#),
@@ -103,7 +103,7 @@ const LED: &[(&str, &str)] = &[
     ("Glob", r#"{"pattern":"link/../../../secret/*","path":"{P}/src"}"#),
 ];
 
-/// Where a write is asked for, and where it would be seen.
+/// The path of a write, and the path where its effect would be.
 const WRITTEN: &[(&str, &str)] = &[
     ("{P}/src/link/../../../secret/o.txt", "secret/o.txt"),
     ("src/link/../../../o.txt", "o.txt"),
@@ -119,7 +119,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("{P}/src/round/../../o.txt", "o.txt"),
 ];
 
-/// The same for what guards the step; the frame admits all. `{T}` is a thread of the vendor's.
+/// The same for the guard's own files, under a frame that admits everything. `{T}` is a thread of the vendor's.
 const GUARDED: &[(&str, &str)] = &[
     ("/proc/self/root{F}/frame.json", "{F}/frame.json"),
     ("/proc/self/task/{T}/root{F}/frame.json", "{F}/frame.json"),
@@ -131,7 +131,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("/bin/../{F}/frame.json", "{F}/frame.json"),
 ];
 
-/// What a vendor starts or obeys by itself, and the other's guard. The frame admits all.
+/// Files that a vendor starts or obeys by itself, and the other vendor's guard. The frame admits everything.
 const STARTED: &[&str] = &[
     "{P}/.mcp.json",
     "{P}/sub/.mcp.json",
@@ -159,7 +159,7 @@ const STARTED: &[&str] = &[
     "{B}/mh-hook-codex",
 ];
 
-/// Files that are put into the conversation by themselves, with what they import.
+/// Files that the vendor loads into the conversation by itself, with the files that they import.
 const LOADED: &[&str] = &[
     "src/CLAUDE.md",
     "src/CLAUDE.local.md",
@@ -169,7 +169,7 @@ const LOADED: &[&str] = &[
     "src/.claude/rules/deep/r.md",
 ];
 
-/// What a skill is given, by which a file is read past every hook.
+/// Arguments of a skill that make the vendor read a file past every hook.
 const MENTIONS: &[&str] = &[
     "see @secret/s.txt",
     "@secret/s.txt",
@@ -187,14 +187,14 @@ fn under<'a>(run: Run<'a>, allow_list: bool) -> Result<Run<'a>, String> {
     run.frame(&spec)
 }
 
-/// What a read leaves: its text in some request.
+/// The effect of a read: the file's text in some request.
 fn reads(run: Run<'_>) -> Result<Seen, String> {
     let outcome = run.go()?;
     let read = outcome.asked_with(SECRET);
     outcome.or_refusal(read)
 }
 
-/// Whether a tool found one of these: a denial has the path in it, too.
+/// Whether a tool's result contains one of these. A denial does not count, though it may contain the path.
 fn found(outcome: &Outcome, texts: &[&str]) -> bool {
     let found = |text: &str| texts.iter().any(|wanted| text.contains(wanted));
     outcome.answers.iter().any(|answer| !answer.is_error && found(&answer.text))
@@ -217,7 +217,7 @@ fn searches(cases: &mut Cases) {
             let run = under(run, *allow_list)?.flag("--tools").flag("Read,Glob,Grep");
             let outcome = run.call("Grep", grep).call("Glob", glob).go()?;
             let found = found(&outcome, &[SECRET, "s.txt", ".ssh/key"]);
-            // some of these the vendor itself does not follow
+            // the vendor itself does not follow some of these
             if outcome.was_told("that this tool does not follow") {
                 return outcome.effect(found);
             }
@@ -251,7 +251,7 @@ fn searches(cases: &mut Cases) {
     });
 }
 
-/// A thread, by its number, of the vendor that works in this project.
+/// The number of a thread of the vendor that works in this project.
 fn task(project: &Path) -> Option<String> {
     let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
     let mut all = fs::read_dir("/proc").ok()?.flatten().filter_map(name);
@@ -298,7 +298,7 @@ fn writes(cases: &mut Cases) {
     }
 }
 
-/// Ways to work in a copy of the tree.
+/// Ways to work in a copy of the working tree.
 fn copies(cases: &mut Cases) {
     const HEADER: &str = "---\nname: own\ndescription: d\nisolation: worktree\n---\nYou are one.\n";
     const SCRIPT: &str =
@@ -342,7 +342,7 @@ fn loads(cases: &mut Cases) {
     cases.blocked("round: an import in src/CLAUDE.md, edited in", |run| {
         let path = run.scratch.write("src/CLAUDE.md", "nothing\n")?;
         let edit = json!({"file_path": path, "old_string": "nothing", "new_string": "@../secret/s.txt"});
-        // a file is edited only after it was read, and reading it loads it: the later one loads the one below
+        // the vendor edits a file only after a read, and reading this one loads it
         let read = run.scratch.project.join("src/CLAUDE.md");
         reads(under(run, true)?.read(read).call("Edit", edit).read_in("src/deep/a/b/c/d.txt"))
     });
@@ -383,7 +383,7 @@ fn mentions(cases: &mut Cases) {
         let input = skill("mail to a@b.org", run.scratch);
         under(run, false)?.call("Skill", input).told("Launching skill")
     });
-    // Measured: none of these is read by itself.
+    // Measured: the vendor reads none of these by itself.
     for (name, tool, key) in
         [("an Agent's prompt", "Agent", "prompt"), ("an Agent's description", "Agent", "description")]
     {

@@ -1,5 +1,4 @@
-//! The path scope: a rule that admits must match where the path really leads, a rule that
-//! refuses matches any spelling of it.
+//! The path scope: a rule that admits must match the path's real target; a rule that refuses matches any spelling.
 
 use std::os::unix::fs::symlink;
 
@@ -10,7 +9,7 @@ use super::drive::Run;
 use crate::case::{Seen, Want};
 use crate::frame::Spec;
 
-/// src is open but for src/secret; the rest may only be read.
+/// A frame that opens src without src/secret; other files may only be read.
 fn spec() -> Spec {
     Spec::all()
         .scope("file:src/secret/**", "")
@@ -34,8 +33,7 @@ fn prepare(run: &Run<'_>) -> Result<(), String> {
     link("other/not-there.txt", "src/dangling.txt")
 }
 
-/// Where the write is asked for, where its effect would be, what must come of it. `{P}` is
-/// the project.
+/// The path of a write, the path where its effect would be, and the required outcome. `{P}` is the project.
 const WRITES: &[(&str, &str, &str, Want)] = &[
     ("inside, absolute", "{P}/src/o.txt", "src/o.txt", Want::Ran),
     ("inside, relative", "src/o.txt", "src/o.txt", Want::Ran),

@@ -1,4 +1,4 @@
-//! The scripted model: what it says in each conversation, turn by turn.
+//! The scripted model: its answers in each conversation, turn by turn.
 
 use std::time::Duration;
 
@@ -6,13 +6,12 @@ use serde_json::{Value, json};
 
 use crate::http::Service;
 
-/// A word in the prompt of the main conversation, by which it is told from sub-agents
-/// and from the vendor's own helper requests (titles, summaries).
+/// A word that marks the main conversation's prompt, and tells it from sub-agents and from the vendor's helper requests
+/// (titles, summaries).
 pub const MAIN: &str = "SUITEMAIN";
 
 type Input = Box<dyn Fn(&str) -> Value + Send + Sync>;
 
-/// One tool call.
 pub struct Call {
     pub name: String,
     input: Input,
@@ -23,8 +22,7 @@ impl Call {
         Call { name: name.into(), input: Box::new(move |_| input.clone()) }
     }
 
-    /// The input is made from the text of all tool results so far: some tools give ids
-    /// that a later one takes.
+    /// A call whose input is made from all tool results so far: some tools give ids that a later call takes.
     pub fn later(name: &str, input: impl Fn(&str) -> Value + Send + Sync + 'static) -> Call {
         Call { name: name.into(), input: Box::new(input) }
     }
@@ -34,10 +32,10 @@ impl Call {
     }
 }
 
-/// One answer of the model: calls (several at once are parallel), or its last words.
+/// One answer of the model: calls (several are parallel), or its last text.
 pub struct Turn {
     pub calls: Vec<Call>,
-    /// Waited before answering: the vendor needs up to 3 s to notice a changed file.
+    /// The delay before the answer: the vendor needs up to 3 s to notice a changed file.
     pub delay: Duration,
 }
 
@@ -53,7 +51,7 @@ impl Script {
         self.main.push(Turn { calls, delay });
     }
 
-    /// The conversation whose first message holds `word`.
+    /// Adds a call to the conversation whose first message contains `word`.
     pub fn push_other(&mut self, word: &str, call: Call) {
         let turn = Turn { calls: vec![call], delay: Duration::ZERO };
         match self.others.iter_mut().find(|(known, _)| known == word) {
@@ -62,9 +60,8 @@ impl Script {
         }
     }
 
-    /// The turn to play for this request, with its number; `None` for a helper request
-    /// and past the last turn. It is the count of assistant messages so far, so nothing
-    /// is kept between requests and a retry gets the same answer.
+    /// The turn for this request, with its number; `None` for a helper request and after the last turn. The number is
+    /// the count of assistant messages so far, so nothing is kept between requests, and a retry gets the same answer.
     pub fn turn(&self, request: &Value) -> Option<(usize, &Turn)> {
         let messages = request["messages"].as_array()?;
         let turns = self.conversation(request, messages)?;
@@ -93,7 +90,7 @@ impl Script {
     }
 }
 
-/// All text in a message's content, tool results included.
+/// All text of a message's content, tool results included.
 pub fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -110,7 +107,6 @@ pub fn text_of(content: &Value) -> String {
     }
 }
 
-/// A tool's result as the model got it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
     pub id: String,
@@ -118,7 +114,6 @@ pub struct Answer {
     pub text: String,
 }
 
-/// Every tool result in a request.
 pub fn answers(request: &Value) -> Vec<Answer> {
     let none = Vec::new();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What `mh-setup` writes, takes out and says, against what the vendor then does.
+//! The files and reports of `mh-setup`, compared with the vendor's behaviour.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use super::drive::{Run, path_with};
 use crate::frame::Spec;
 use crate::scratch::{Ended, Scratch};
 
-/// The programs and the frame in a folder that is no temporary one, where `mh-setup` would
-/// not let them lie; gone with the case.
+/// A folder for the programs and the frame that is not temporary, since `mh-setup` refuses temporary ones. It is
+/// removed with the case.
 pub struct Place(PathBuf);
 
 impl Place {
@@ -27,8 +27,7 @@ impl Place {
         Ok(Place(folder))
     }
 
-    /// `mh-setup claude`, for the settings of the project or of the user, as a person says it who has the vendor's
-    /// program on PATH.
+    /// Runs `mh-setup claude` on the project's or the user's settings, with the vendor's program on PATH.
     pub fn ordered(&self, scratch: &Scratch, vendor: &Path, whose: &str, more: &[&str]) -> Result<Ended, String> {
         let mut command = self.command(scratch, whose);
         command.env("PATH", path_with(scratch, vendor)?);
@@ -44,7 +43,7 @@ impl Place {
         command
     }
 
-    /// A frame that lies there.
+    /// Seals a frame in this folder.
     pub fn frame(&self, scratch: &Scratch, spec: &Spec) -> Result<String, String> {
         Ok(spec.seal_to(scratch, &self.0.join("frame.json"))?.path.display().to_string())
     }
@@ -109,8 +108,8 @@ pub fn add(cases: &mut Cases) {
 
 type Spoil = fn(&Run<'_>) -> std::io::Result<()>;
 
-/// The doctor's word is worth something only if it says "not live" of everything that was
-/// seen to take the hooks away (the cases of `around`), and "live" where nothing does.
+/// doctor's report is of use only if it says "not live" of every change that was seen to remove the hooks (the cases of
+/// `around`), and "live" where nothing does.
 fn doctor(cases: &mut Cases) {
     cases.holds("mh-setup doctor: live", |run| {
         let ended = run.frame(&Spec::all())?.doctor()?;

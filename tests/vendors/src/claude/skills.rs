@@ -1,4 +1,4 @@
-//! Shell commands in a skill's or a slash command's own text: an event of its own.
+//! Shell commands in the text of a skill or a slash command: they have an event of their own.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn slash(run: Run<'_>) -> Result<Seen, String> {
     Ok(Seen::effect(scratch.exists("o.txt"), outcome.detail()))
 }
 
-/// The same in a plugin, which the strongest launch still loads.
+/// A skill's command in a plugin, which the strongest launch still loads.
 fn plugin(run: Run<'_>) -> Result<Seen, String> {
     let scratch = run.scratch;
     scratch.write("plug/.claude-plugin/plugin.json", r#"{"name":"plug","version":"1.0.0","description":"d"}"#)?;

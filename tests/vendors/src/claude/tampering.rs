@@ -1,4 +1,4 @@
-//! The environment of the hook, changed by the launcher or by settings in mid-session.
+//! The hook's environment, changed by the launcher or, in mid-session, by settings.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::script::Call;
 use crate::case::Seen;
 use crate::frame::Spec;
 
-/// Variables that say something else than the entry's flags.
+/// Variables with other values than the entry's flags.
 const VARIABLES: &[(&str, &str)] = &[
     ("MH_FRAME", "/no/such/frame.json"),
     ("MH_FRAME", ""),
@@ -23,7 +23,7 @@ fn touch(run: Run<'_>) -> Result<Seen, String> {
     run.bash("touch o.txt").effect("o.txt")
 }
 
-/// An admitted shell writes settings that the vendor takes up within 3 s; then a call.
+/// An admitted shell writes settings, which the vendor takes up within 3 s; a call follows.
 fn settings_then_touch(run: Run<'_>, file: &str, settings: &Value) -> Result<Seen, String> {
     let path = run.scratch.project.join(file);
     let scratch = run.scratch;
@@ -77,8 +77,7 @@ const PRELOAD: &str = "#include <unistd.h>\n#include <string.h>\nextern char *pr
                        __attribute__((constructor)) static void gone(void) {\n\
                        if (strstr(program_invocation_name, \"mh-hook\")) _exit(0);\n}\n";
 
-/// A preloaded library ends the process before it begins: a static program has no loader
-/// that would read the variable.
+/// A preloaded library would end the process before it begins. A static program has no loader that reads the variable.
 fn preload(cases: &mut Cases) {
     cases.holds("settings env LD_PRELOAD: no way in where the program is static, a limit where it is not", |run| {
         let run = run.frame(&Spec::all_but("shell"))?;
@@ -104,7 +103,7 @@ fn preload(cases: &mut Cases) {
     });
 }
 
-/// Whether an ELF program (64 bit, little-endian) names a loader: a PT_INTERP header.
+/// Whether an ELF program (64 bit, little-endian) has a PT_INTERP header, which names a loader.
 fn has_loader(program: &[u8]) -> bool {
     let number = |at: usize, width: usize| {
         let bytes = program.get(at..at + width).unwrap_or_default();

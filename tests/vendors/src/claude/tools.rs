@@ -1,5 +1,4 @@
-//! Every operation that has a tool on Claude Code: admitted it runs, not admitted it does
-//! not.
+//! Every operation that has a tool on Claude Code: an admitted tool runs, another one does not.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
@@ -11,12 +10,12 @@ use super::drive::{Drive, Run, agent_input};
 use crate::case::{Seen, Want};
 use crate::frame::Spec;
 
-/// What the model needs for a tool that is offered only on request.
+/// The tools to offer, for tools that the vendor offers only on request.
 const OFFERED: &str = "Bash,Read,Write,Edit,NotebookEdit,Glob,Grep,Agent,Skill,WebFetch,WebSearch,ToolSearch";
 
 const NEEDLE: &str = "a-needle-in-the-file";
 
-/// One tool: what it needs, and how its effect is seen.
+/// A tool, its operation and its visible effect.
 struct Tool {
     name: &'static str,
     needs: &'static [&'static str],
@@ -57,7 +56,7 @@ const TOOLS: &[Tool] = &[
         run: |run| {
             let path = run.scratch.write("n.ipynb", NOTEBOOK)?;
             let scratch = run.scratch;
-            // The vendor edits only a notebook that was read.
+            // The vendor edits a notebook only after it was read.
             let outcome = run
                 .read(&path)
                 .call("NotebookEdit", json!({"notebook_path": path, "cell_id": "c1", "new_source": "x=2"}))
@@ -165,7 +164,7 @@ const TOOLS: &[Tool] = &[
     Tool { name: "WebFetch", needs: &["web.read"], run: web_fetch },
 ];
 
-/// One cell, c1.
+/// A notebook with one cell, c1.
 pub const NOTEBOOK: &str = r#"{"cells":[{"cell_type":"code","id":"c1","metadata":{},"source":"x=1","outputs":[],"execution_count":null}],"metadata":{"language_info":{"name":"python"}},"nbformat":4,"nbformat_minor":5}"#;
 
 fn is_server_search(tool: &Value) -> bool {
@@ -178,8 +177,8 @@ fn web_fetch(run: Run<'_>) -> Result<Seen, String> {
     let made = mark.clone();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| format!("could not listen: {error}"))?;
     let port = listener.local_addr().map_err(|error| format!("could not listen: {error}"))?.port();
-    // The vendor makes https of it, so a connection is as far as it gets; nobody but this
-    // run knows the port. The thread ends with the suite.
+    // The vendor turns the address into https, so it gets no further than a connection. Only this run knows the port.
+    // The thread ends with the suite.
     thread::spawn(move || listener.accept().and_then(|_| std::fs::write(&made, "x")));
     let outcome = run
         .setting("skipWebFetchPreflight", json!(true))
@@ -189,7 +188,7 @@ fn web_fetch(run: Run<'_>) -> Result<Seen, String> {
 }
 
 pub fn add(cases: &mut Cases) {
-    // There is no PowerShell here to run it, but the hook is asked before that shows.
+    // No PowerShell is installed, but the vendor asks the hook before that shows.
     cases.blocked("PowerShell, shell not admitted", |run| {
         let run = run.frame(&Spec::all_but("shell"))?.env("CLAUDE_CODE_USE_POWERSHELL_TOOL", "1");
         run.call("PowerShell", json!({"command": "New-Item o.txt", "description": "d"})).effect_or_refusal("o.txt")

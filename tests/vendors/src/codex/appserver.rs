@@ -1,5 +1,5 @@
-//! `codex app-server` over stdio: what the terminal program and the editors talk to. Here
-//! a call can ask for a person's approval, and the answer can be given.
+//! `codex app-server` over stdio, which the terminal program and the editors talk to. A call can ask for a person's
+//! approval there, and the case answers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -14,25 +14,25 @@ use super::stub::{Asked, Stub};
 
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// How the person at the other end behaves.
+/// The behaviour of the person at the other end.
 #[derive(Clone, Copy)]
 pub struct Person {
-    /// Codex's own words: when to ask, and what may be done without asking.
+    /// Codex's own settings: when to ask, and what to allow without asking.
     pub asked: &'static str,
     pub sandbox: &'static str,
     pub accepts: bool,
 }
 
-/// What was said.
+/// The record of a conversation.
 pub struct Talk {
     pub asked: Vec<Asked>,
     /// The approvals that the person was asked for, by method.
     pub approvals: Vec<String>,
-    /// `hook/completed` notifications: each hook run with its event and how it ended.
+    /// `hook/completed` notifications: each hook run with its event and its end.
     pub hooks: Vec<Value>,
 }
 
-/// The connection; its server ends with it.
+/// The connection. Dropping it ends the server.
 struct Line {
     server: Child,
     stdin: ChildStdin,
@@ -50,7 +50,7 @@ impl Drop for Line {
     }
 }
 
-/// One thread, one turn a prompt; `between` runs before each turn.
+/// One thread with one turn for each prompt; `between` runs before each turn.
 pub fn talk(
     session: &Session<'_>,
     stub: &Stub,
@@ -76,7 +76,7 @@ pub fn talk(
     })
 }
 
-/// What Codex itself says of the hooks that are in force in the project.
+/// Codex's own list of the hooks that are in force in the project.
 pub fn hooks(session: &Session<'_>) -> Result<Value, String> {
     let _stub = session.prepare()?;
     Line::open(session, false)?.call("hooks/list", json!({"cwds": [session.project()]}))
@@ -135,7 +135,7 @@ impl Line {
         }
     }
 
-    /// Reads on, answering what is asked meanwhile.
+    /// Reads on until a message is wanted, and answers requests meanwhile.
     fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Result<Value, String> {
         let end = Instant::now() + PATIENCE;
         loop {

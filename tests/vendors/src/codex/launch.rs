@@ -1,14 +1,14 @@
-//! The entry as `mh-setup` prints it, and the same entry carried to other places that
-//! Codex reads hooks from: the launch line, `hooks.json`.
+//! The entry as `mh-setup` prints it, and the same entry in the other places that Codex reads hooks from: the launch
+//! line and `hooks.json`.
 
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
-/// The source name by which Codex keys the trust of hooks from the launch line.
+/// The source name in the trust keys of hooks from the launch line.
 const FLAGS: &str = "/<session-flags>/config.toml";
 
 pub struct Entry {
-    /// Exactly as printed.
+    /// The text exactly as printed.
     pub text: String,
     table: Table,
 }
@@ -31,8 +31,8 @@ impl Entry {
         self.table.get("hooks")?.get("state")?.as_table()
     }
 
-    /// The entry whose hook is given no flags: settings come from the environment. Not
-    /// trusted by the hashes printed.
+    /// The entry with a hook without flags, whose settings come from the environment. The printed hashes do not trust
+    /// it.
     pub fn without_flags(&self) -> Result<String, String> {
         let mut text = String::new();
         for line in self.text.split_inclusive('\n') {
@@ -49,8 +49,7 @@ impl Entry {
         Ok(text)
     }
 
-    /// As `-c` arguments. The trust of a handler does not depend on where it stands, its
-    /// key does.
+    /// The entry as `-c` arguments. The place of a handler changes its trust key but not its hash.
     pub fn flags(&self) -> Vec<String> {
         let mut settings: Vec<String> = self.hooks().map(|(event, groups)| format!("hooks.{event}={groups}")).collect();
         let mut state = Table::new();
@@ -68,7 +67,7 @@ impl Entry {
         self.features().map(|(name, value)| format!("features.{name}={value}"))
     }
 
-    /// As the contents of a `hooks.json`.
+    /// The entry as a `hooks.json`.
     pub fn json(&self) -> Json {
         let hooks: serde_json::Map<String, Json> = self
             .hooks()
@@ -86,7 +85,7 @@ impl Entry {
         whole.to_string()
     }
 
-    /// The entry with one event's group only, trusted as printed.
+    /// One event's group of the entry, trusted as printed.
     pub fn only(&self, event: &str) -> String {
         let mut whole = self.table.clone();
         if let Some(Value::Table(hooks)) = whole.get_mut("hooks") {

@@ -24,8 +24,8 @@ pub fn cases(program: &Path) -> Vec<Case> {
     all
 }
 
-/// The program itself. npm's `codex` is a Node script that only finds and starts it, in a
-/// package beside its own that is named after the platform.
+/// The program behind npm's `codex`, which is a Node script that finds and starts it in a package named after the
+/// platform.
 fn native(launcher: &Path) -> Option<PathBuf> {
     let packages = launcher.ancestors().nth(3)?;
     let vendored =

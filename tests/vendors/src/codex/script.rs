@@ -1,5 +1,5 @@
-//! What the scripted model says: tool calls as output items of the Responses API, direct
-//! or, as most models of the measured release do it, from JavaScript in one tool `exec`.
+//! The scripted model's answers: tool calls as output items of the Responses API, direct ones or, as most models of the
+//! measured release make them, from JavaScript in one tool `exec`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::http::Service;
 
-/// How the model calls tools. Codex decides it by the model's name.
+/// The model's way to call tools, which Codex chooses by the model's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     Direct,
@@ -31,7 +31,7 @@ impl Mode {
         }
     }
 
-    /// One call, said the way this mode says it.
+    /// A call in this mode's form.
     pub fn say(self, call: &Call) -> Say {
         match self {
             Mode::Direct => Say::Call(call.clone()),
@@ -43,11 +43,11 @@ impl Mode {
 #[derive(Clone)]
 enum Input {
     Arguments(Value),
-    /// For tools without a schema, and for arguments that are no JSON.
+    /// For tools without a schema, and for arguments that are not JSON.
     Text(String),
 }
 
-/// A call of one tool, the same in both modes.
+/// A call of one tool, for either mode.
 #[derive(Clone)]
 pub struct Call {
     namespace: Option<String>,
@@ -74,12 +74,12 @@ impl Call {
         Call { namespace: None, name: "apply_patch".into(), input: Input::Text(text.into()), freeform: true }
     }
 
-    /// A tool of an MCP server, both names as Codex renders them for the model.
+    /// A call of an MCP server's tool, with both names as Codex renders them for the model.
     pub fn mcp(server: &str, tool: &str) -> Call {
         Call::tool(tool, json!({"note": "hello"})).within(&format!("mcp__{server}"))
     }
 
-    /// A function call whose arguments are this text, JSON or not.
+    /// A function call with this text as its arguments, JSON or not.
     pub fn garbled(mut self, text: &str) -> Call {
         self.input = Input::Text(text.into());
         self
@@ -105,7 +105,7 @@ impl Call {
     /// The JavaScript expression that makes this call.
     pub fn script(&self) -> String {
         let name = match &self.namespace {
-            // Measured: no second seam where either side already brings an underscore.
+            // Measured: no second separator where either name has an underscore at that end.
             Some(namespace) if namespace.ends_with('_') || self.name.starts_with('_') => {
                 format!("{namespace}{}", self.name)
             }
@@ -131,13 +131,13 @@ impl Input {
 
 type Late = Arc<dyn Fn(&str) -> Say + Send + Sync>;
 
-/// One thing the model says in a turn.
+/// One item of an answer.
 #[derive(Clone)]
 pub enum Say {
     Call(Call),
     Code(String),
     Message(String),
-    /// Made when its turn comes, from all the tool outputs that the model was given.
+    /// An item that is made when its turn comes, from every tool output that the model got.
     Late(Late),
 }
 
@@ -164,15 +164,14 @@ impl Say {
     }
 }
 
-/// What the model says in answer to one request.
+/// The model's answer to one request.
 pub type Turn = Vec<Say>;
 
-/// What each thread of a session is told to do.
+/// The answers for each thread of a session.
 #[derive(Clone, Default)]
 pub struct Script {
     pub main: Vec<Turn>,
-    /// By a word that stands somewhere in a thread's first request: sub-agents, reviews,
-    /// a nested session. The first match counts.
+    /// Threads by a word in their first request: sub-agents, reviews, a nested session. The first match counts.
     pub others: Vec<(String, Vec<Turn>)>,
     pub service: Service,
 }
@@ -182,13 +181,13 @@ impl Script {
         Script { main, others: Vec::new(), service: Service::default() }
     }
 
-    /// How the model's service behaves besides.
+    /// Sets the behaviour of the model's service.
     pub fn service(mut self, service: Service) -> Script {
         self.service = service;
         self
     }
 
-    /// One call a turn.
+    /// A script with one call for each turn.
     pub fn calls(mode: Mode, calls: &[Call]) -> Script {
         Script::turns(calls.iter().map(|call| vec![mode.say(call)]).collect())
     }

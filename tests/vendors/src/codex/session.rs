@@ -1,5 +1,4 @@
-//! One run of the real Codex: a configuration of its own, the stub for a model, and what
-//! came of it.
+//! One run of the real Codex: its configuration, the stub for its model, and the outcome.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,16 +13,15 @@ use crate::case::Seen;
 use crate::frame::Frame;
 use crate::scratch::{Ended, Scratch};
 
-/// The vendor's program.
 #[derive(Clone)]
 pub struct Codex {
     pub program: PathBuf,
 }
 
-/// Where the entry is put.
+/// The place of the entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// `$CODEX_HOME/config.toml`, as mh-setup says.
+    /// `$CODEX_HOME/config.toml`, where mh-setup puts it.
     Config,
     /// The launch line.
     Flags,
@@ -47,7 +45,6 @@ pub struct Session<'a> {
     unfinished: bool,
 }
 
-/// What a run left behind.
 pub struct Outcome {
     pub ended: Ended,
     pub asked: Vec<Asked>,
@@ -72,7 +69,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Puts the entry into `config.toml`, byte for byte.
+    /// Writes the entry into `config.toml`, byte for byte.
     pub fn entry(mut self, text: &str) -> Self {
         self.entry = text.into();
         self.place = Place::Config;
@@ -98,21 +95,21 @@ impl<'a> Session<'a> {
         Ok(self)
     }
 
-    /// Tables for `config.toml`.
+    /// Adds tables to `config.toml`.
     pub fn config(mut self, text: &str) -> Self {
         self.config.push_str(text);
         self.config.push('\n');
         self
     }
 
-    /// Codex reads a project's `.codex` folder only when the project is trusted.
+    /// Trusts the project. Codex reads a project's `.codex` folder only then.
     pub fn trusting_the_project(self) -> Self {
         let table =
             format!("[projects.{}]\ntrust_level = \"trusted\"\n", quoted(&self.scratch.project.to_string_lossy()));
         self.config(&table)
     }
 
-    /// An MCP server: this program again, see `mcp.rs`.
+    /// Adds an MCP server, which is this program again; see `mcp.rs`.
     pub fn server(self, name: &str, spec: &Value) -> Result<Self, String> {
         let own = std::env::current_exe().map_err(|error| format!("could not find this program: {error}"))?;
         let table = format!(
@@ -138,38 +135,38 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Instead of the full bypass: `-s MODE`, `--approve-for-me`.
+    /// Sets flags in place of the full bypass: `-s MODE`, `--approve-for-me`.
     pub fn sandbox(mut self, flags: &[&str]) -> Self {
         self.sandbox = flags.iter().map(|flag| (*flag).to_string()).collect();
         self
     }
 
-    /// The words after `codex exec`'s flags: the prompt, or a subcommand and a prompt.
+    /// Sets the words after the flags of `codex exec`: a prompt, or a subcommand and a prompt.
     pub fn prompt(mut self, words: &[&str]) -> Self {
         self.prompt = words.iter().map(|word| (*word).to_string()).collect();
         self
     }
 
-    /// Starts Codex by these words and then its own: a mount namespace, a limit.
+    /// Puts these words before Codex's command line: a mount namespace, a limit.
     pub fn wrapped(mut self, words: &[String]) -> Self {
         self.wrap = words.to_vec();
         self
     }
 
-    /// The vendor is not expected to come to the script's end.
+    /// The vendor may end before the script does.
     pub fn unfinished(mut self) -> Self {
         self.unfinished = true;
         self
     }
 
-    /// Starts the stub and writes `config.toml`; what remains is to start the vendor.
+    /// Starts the stub and writes `config.toml`, so that the vendor can be started.
     pub fn prepare(&self) -> Result<Stub, String> {
         let stub = Stub::start(self.script.clone())?;
         self.configure(&stub)?;
         Ok(stub)
     }
 
-    /// Writes `config.toml` for a stub that runs already.
+    /// Writes `config.toml` for a running stub.
     pub fn configure(&self, stub: &Stub) -> Result<(), String> {
         let path = self.scratch.config.join("config.toml");
         let text = format!(
@@ -194,7 +191,7 @@ impl<'a> Session<'a> {
         command
     }
 
-    /// What the terminal program is started by.
+    /// The command line of the terminal program.
     pub fn terminal_words(&self) -> Vec<String> {
         let mut words = self.wrap.clone();
         words.push(self.codex.program.to_string_lossy().into_owned());
@@ -220,7 +217,7 @@ impl<'a> Session<'a> {
         &self.codex.program
     }
 
-    /// What the app-server takes from the launch line too.
+    /// The settings of the launch line, which the app-server takes too.
     pub fn settings(&self) -> &[String] {
         &self.flags
     }
@@ -233,15 +230,15 @@ impl<'a> Session<'a> {
         &self.scratch.project
     }
 
-    /// The same in a turn that `mh-run` starts under this frame, with these flags. What this
-    /// session has in `config.toml` must change nothing, so the stub is named on the command line.
+    /// Runs the script in a turn of `mh-run` under this frame, with these flags. The session's `config.toml` must
+    /// change nothing, so the stub is named on the command line.
     pub fn governed(&self, frame: &Frame, flags: &[&str]) -> Result<Outcome, String> {
         let (mut command, stub) = self.governed_command(frame, flags)?;
         let ended = self.scratch.run(&mut command, "mh-run")?;
         Ok(Outcome { ended, asked: stub.asked() })
     }
 
-    /// That turn's command, not started yet, and the service that it asks.
+    /// The command of such a turn, and the service that it uses.
     pub fn governed_command(&self, frame: &Frame, flags: &[&str]) -> Result<(Command, Stub), String> {
         let stub = self.prepare()?;
         let mut command = self.scratch.command(self.scratch.program("mh-run"));
@@ -262,7 +259,7 @@ impl<'a> Session<'a> {
         self.run_on(&stub)
     }
 
-    /// `codex exec`, to its end.
+    /// Runs `codex exec` to its end.
     pub fn run_on(&self, stub: &Stub) -> Result<Outcome, String> {
         let mut command = self.command();
         command
@@ -272,7 +269,7 @@ impl<'a> Session<'a> {
             .args(&self.prompt);
         let ended = self.scratch.run(&mut command, "codex")?;
         let outcome = Outcome { ended, asked: stub.asked() };
-        // A vendor that never got to the call has proved nothing by leaving no trace.
+        // A vendor that never came to the call proves nothing by a missing file.
         if !self.unfinished && outcome.of("main").count() <= self.script.main.len() {
             return Err(format!(
                 "codex ended with {:?} after {} requests, before the script's end: {} {}",
@@ -287,12 +284,12 @@ impl<'a> Session<'a> {
 }
 
 impl Outcome {
-    /// The requests that a part of the script answered.
+    /// The requests that this part of the script answered.
     pub fn of(&self, part: &str) -> impl Iterator<Item = &Asked> {
         self.asked.iter().filter(move |asked| asked.part == part)
     }
 
-    /// All that the model was told by tools, in all threads.
+    /// Every tool output that the model got, in all threads.
     pub fn told(&self) -> String {
         let mut last: Vec<&Asked> = Vec::new();
         for asked in &self.asked {
@@ -302,7 +299,7 @@ impl Outcome {
         last.iter().map(|asked| outputs(&asked.body)).collect::<Vec<_>>().join("\n")
     }
 
-    /// Judges by a file; one that is not there must be so by the hook's word.
+    /// The outcome by a file. If the file is missing, the hook must have denied the call.
     pub fn effect(&self, ran: bool) -> Result<Seen, String> {
         let told = self.told();
         if !ran && !told.contains("PreToolUse hook") {
@@ -311,7 +308,7 @@ impl Outcome {
         Ok(self.seen(ran))
     }
 
-    /// Judges by a file, whatever the model was told.
+    /// The outcome by a file alone.
     pub fn seen(&self, ran: bool) -> Seen {
         Seen::effect(ran, format!("the model was told: {}", short(&self.told())))
     }
@@ -325,7 +322,7 @@ pub fn short(text: &str) -> String {
     }
 }
 
-/// A TOML string. A JSON string is one, but for DEL, which no case writes.
+/// A TOML string. JSON strings are TOML strings apart from DEL, which no case writes.
 pub fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

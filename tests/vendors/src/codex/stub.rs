@@ -1,4 +1,4 @@
-//! The model's service, scripted: as little of the Responses API as Codex asks for.
+//! A stub of the Responses API with the parts that Codex uses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::script::Script;
 use crate::http::{Request, Response, Server, Service};
 
-/// One request for the model, and whose it was.
+/// One request to the model, and the thread that it came from.
 #[derive(Clone)]
 pub struct Asked {
     pub thread: String,
-    /// Which of the script's parts answered it: `main`, or a marker, or nothing.
+    /// The part of the script that answered it: `main`, a marker, or nothing.
     pub part: String,
     pub body: Value,
 }
@@ -20,7 +20,7 @@ pub struct Asked {
 #[derive(Default)]
 struct State {
     asked: Vec<Asked>,
-    /// Thread to part. The first thread is the main one.
+    /// The part for each thread; the first thread is the main one.
     parts: HashMap<String, String>,
     turns: HashMap<String, usize>,
 }
@@ -145,7 +145,7 @@ fn stream(number: usize, items: Vec<Value>) -> Response {
     })
 }
 
-/// The text of every tool output in a request, one after the other.
+/// The text of every tool output in a request, joined.
 pub fn outputs(body: &Value) -> String {
     body["input"]
         .as_array()

@@ -1,5 +1,4 @@
-//! The terminal program, in a terminal that util-linux `script` makes. It has its work done by
-//! a server of its own that outlives it.
+//! The terminal program, in a terminal from util-linux `script`. A server of its own does its work and outlives it.
 
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -10,7 +9,7 @@ use super::session::Session;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a terminal answers when it is asked where the cursor is, what it can, its colours.
+/// A terminal's answers to questions about its cursor, its abilities and its colours.
 const ANSWERS: [(&str, &str); 5] = [
     ("\x1b[6n", "\x1b[1;1R"),
     ("\x1b[c", "\x1b[?62;22c"),
@@ -19,12 +18,12 @@ const ANSWERS: [(&str, &str); 5] = [
     ("\x1b]11;?", "\x1b]11;rgb:0000/0000/0000\x1b\\"),
 ];
 
-/// Starts it with the session's prompt, and ends it when `done`. The server stays.
+/// Starts the program with the session's prompt, and ends it once `done` holds. The server stays.
 pub fn sit(session: &Session<'_>, done: impl Fn() -> bool) -> Result<(), String> {
     let words: Vec<String> =
         session.terminal_words().iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
     let mut command = session.command_of("script");
-    // A terminal of no size is drawn on never, and nothing is begun in it.
+    // Without a size, the program never draws and never begins.
     let line = format!("stty rows 40 columns 120; exec {}", words.join(" "));
     command.args(["-q", "-f", "-e", "-c", &line, "/dev/null"]).env("TERM", "xterm-256color");
     let mut child = command

@@ -1,5 +1,5 @@
-//! Sub-agents: starting one is an operation, and each of their calls is decided like the
-//! main agent's. Codex has two generations of agent tools; the model's name picks one.
+//! Sub-agents: starting one is an operation, and their calls are decided like the main agent's. Codex has two
+//! generations of agent tools; the model's name chooses one.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::{List, MARK, OPERATIONS, adds, all_but, denied, hold, touch, under};
 use crate::codex::script::{Call, Mode, Say, Script, Turn};
 use crate::frame::Spec;
 
-/// The second generation, called directly even by code-mode models.
+/// The second generation's tool, which even code-mode models call directly.
 fn spawn(name: &str, message: &str) -> Say {
     Say::Call(
         Call::tool("spawn_agent", json!({"task_name": name, "message": message, "fork_turns": "none"}))
@@ -19,7 +19,7 @@ fn wait() -> Say {
     Say::Call(Call::tool("wait_agent", json!({"timeout_ms": 15_000})).within("collaboration"))
 }
 
-/// The first generation.
+/// The first generation's tool.
 fn spawn_first(message: &str) -> Say {
     Say::Call(Call::tool("spawn_agent", json!({"message": message})).within("multi_agent_v1"))
 }
@@ -33,7 +33,7 @@ fn wait_first() -> Say {
     })
 }
 
-/// The last agent id in what the model was told.
+/// The last agent id in the tool outputs.
 pub fn agent(outputs: &str) -> String {
     outputs.rsplit_once("\"agent_id\":\"").and_then(|(_, tail)| tail.split('"').next()).unwrap_or("none").into()
 }
@@ -50,7 +50,7 @@ const GENERATIONS: [Generation; 2] = [
     Generation { name: "agents v1", mode: Mode::Direct, spawn: spawn_first, wait: wait_first },
 ];
 
-/// What starts an agent with this message, and what waits for it.
+/// The calls that start an agent with this message and wait for it.
 pub fn one(mode: Mode, message: &str) -> [Say; 2] {
     let own = GENERATIONS.iter().find(|generation| generation.mode == mode);
     own.map_or_else(|| [spawn("child", message), wait()], |own| [(own.spawn)(message), (own.wait)()])

@@ -1,5 +1,4 @@
-//! Allow, abstain and deny, and what surrounds a call: its size, its neighbours, its
-//! folder, the environment, other hooks.
+//! Allow, abstain and deny, for calls of any size, beside other calls and hooks, in other folders and environments.
 
 use serde_json::json;
 
@@ -137,8 +136,7 @@ fn crowd(mode: Mode) -> Vec<Say> {
     }
 }
 
-/// Codex gives a hook nothing to decide where it cannot read the arguments itself, but
-/// for MCP, where they arrive as a string.
+/// Codex asks no hook where it cannot parse the arguments, except for MCP, where they arrive as a string.
 fn malformed(list: &mut List) {
     list.blocked("direct: an MCP call with arguments that are no JSON is decided by its name", |codex, scratch| {
         let spec = Spec::admitting(&OPERATIONS).mcp("lab", "other");
@@ -164,8 +162,7 @@ fn malformed(list: &mut List) {
     });
 }
 
-/// One source, never mixed: the entry's flags hold, and a variable that says otherwise is
-/// a mistake.
+/// Settings come from one source: the entry's flags count, and a variable with another value is a mistake.
 fn environment(list: &mut List) {
     list.ran("an MH_FRAME that says the same as the entry is no mistake", |codex, scratch| {
         let entry = pinned(scratch, &Spec::admitting(&["shell"]))?;
@@ -196,7 +193,7 @@ fn environment(list: &mut List) {
     }
 }
 
-/// Another hook beside ours, in the same configuration.
+/// Other hooks beside ours in the same configuration.
 fn neighbours(list: &mut List) {
     fn beside(command: &str) -> String {
         format!("[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = {}\n", quoted(command))
@@ -225,7 +222,7 @@ fn neighbours(list: &mut List) {
     );
 }
 
-/// Sessions that are not the first one.
+/// Sessions of other kinds: resumed ones, reviews and the like.
 fn sessions(list: &mut List) {
     list.blocked("a resumed session is under the frame", |codex, scratch| {
         let entry = pinned(scratch, &all_but(&["shell"]))?;

@@ -1,4 +1,4 @@
-//! Ways round the guard that need no tampering: what the vendor itself offers.
+//! Ways round the guard that the vendor itself offers, without any tampering.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ pub fn list(list: &mut List) {
     roles(list);
 }
 
-/// A shell in a terminal, then keys typed into it: `write_stdin` fires no hook.
+/// A shell in a terminal, and keys typed into it: `write_stdin` asks no hook.
 fn typed(mode: Mode, tty: bool) -> Script {
     let keys = "echo ran > ran.txt\n";
     match mode {
@@ -36,7 +36,7 @@ fn typed(mode: Mode, tty: bool) -> Script {
     }
 }
 
-/// The number of the running command in what the model was told.
+/// The number of the running command, from the tool outputs.
 pub fn running(outputs: &str) -> u64 {
     outputs
         .rsplit_once("session ID ")
@@ -89,7 +89,7 @@ fn terminals(list: &mut List) {
     }
 }
 
-/// Hooks switched off from somewhere.
+/// Settings that switch hooks off.
 fn switches(list: &mut List) {
     fn run(
         codex: &Codex,
@@ -120,7 +120,7 @@ fn switches(list: &mut List) {
     list.limit("a trusted project switches hooks off", PROJECT, |codex, scratch| {
         run(codex, scratch, Some(OFF), true, |session| session, Place::Config)
     });
-    // Measured: the old name does not override the new one, whichever file is nearer.
+    // Measured: the old name does not override the new one, even in a nearer file.
     list.blocked("a trusted project switches hooks off by the flag's old name", |codex, scratch| {
         run(codex, scratch, Some("[features]\ncodex_hooks = false\n"), true, |session| session, Place::Config)
     });
@@ -155,7 +155,7 @@ fn switches(list: &mut List) {
     });
     list.limit("the launcher says --ignore-user-config", LAUNCH, |codex, scratch| {
         let entry = pinned(scratch, &all_but(&["shell"]))?;
-        // Without the file there is no provider either: it comes by the launch line.
+        // Without the file there is no provider, so the launch line names it.
         let session =
             Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()])).entry(&entry.text);
         let stub = session.prepare()?;
@@ -172,8 +172,8 @@ fn switches(list: &mut List) {
     });
 }
 
-/// A role that a trusted project brings for its agents: a file of settings that are laid over the
-/// session's. Measured: none of those that the guard stands on is taken from it.
+/// A trusted project's roles for its agents: files of settings that are laid over the session's. Measured: Codex takes
+/// none of the guard's settings from them.
 fn roles(list: &mut List) {
     fn spawn() -> Vec<Say> {
         let arguments =

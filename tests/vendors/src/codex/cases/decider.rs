@@ -1,5 +1,5 @@
-//! A decider of the embedder's: asked for what the frame admits, it can narrow or replace, and
-//! whatever it does wrong is a denial.
+//! An embedder's decider: it is asked about admitted calls, it may narrow or replace, and a call is denied if the
+//! decider fails in any way.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use crate::entry::Ask;
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
-/// Reads the question and keeps it; `$answer DECISION` answers it.
+/// The head of a decider in shell: it reads and keeps the question; `$answer DECISION` answers it.
 const HEAD: &str = r#"#!/bin/sh
 read -r line
 printf '%s\n' "$line" >> "$0.asked"
@@ -23,7 +23,7 @@ id=$(printf '%s' "$line" | sed 's/.*"call_id":"\([^"]*\)".*/\1/')
 answer() { printf '{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"%s","decision":%s}\n' "$id" "$1"; }
 "#;
 
-/// Deciders that do something wrong, about a call that would run.
+/// Deciders with a fault, asked about a call that would run.
 const WRONG: &[(&str, &str)] = &[
     ("says nothing", "exit 0"),
     ("says nothing and fails", "exit 1"),
@@ -150,7 +150,7 @@ pub fn list(list: &mut List) {
     });
 }
 
-/// A replacement is sent whole, and judged again first.
+/// A replaced input is judged again and then sent whole.
 fn replaced(list: &mut List, mode: Mode) {
     let name = mode.name();
     let by = |input: Value| answers(&json!({"decision": "replace", "input": input}).to_string());
@@ -205,7 +205,7 @@ fn answers(decision: &str) -> String {
     format!("answer '{decision}'")
 }
 
-/// The decider's program.
+/// Write the decider's program.
 fn written(scratch: &Scratch, body: &str) -> Result<String, String> {
     let path = scratch.frames.join("decider");
     place(&path, &format!("{HEAD}{body}\n"))?;
@@ -217,7 +217,7 @@ fn asked(scratch: &Scratch) -> String {
     text_of(&scratch.frames.join("decider.asked"))
 }
 
-/// The entry as printed, with the flags that a person adds who has a decider.
+/// The printed entry with the flags that a person with a decider adds.
 fn entry(scratch: &Scratch, spec: &Spec, policy: &'static str, decider: &str) -> Result<String, String> {
     let frame = spec.seal(scratch, "frame.json")?;
     let entry = printed(scratch, &Ask::pinned(&frame).policy(policy))?;
@@ -225,7 +225,7 @@ fn entry(scratch: &Scratch, spec: &Spec, policy: &'static str, decider: &str) ->
     Ok(entry.text.replace(&format!("'{policy}'"), &more))
 }
 
-/// An MCP call where Codex wants an approval.
+/// Run an MCP call for which Codex wants an approval.
 fn approved(codex: &Codex, scratch: &Scratch, policy: &'static str, decision: &str) -> Result<Outcome, String> {
     let spec = Spec::admitting(&[]).mcp("lab", "note");
     let entry = entry(scratch, &spec, policy, &written(scratch, &answers(decision))?)?;

@@ -1,5 +1,5 @@
-//! What `mh-setup` writes into a configuration, and what its doctor says of one, held against what
-//! Codex does with it.
+//! The entries that `mh-setup` writes into a configuration, and doctor's reports on one, compared with Codex's
+//! behaviour.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,7 @@ use crate::scratch::Scratch;
 
 type Act = fn(&Scratch) -> Result<(), String>;
 
-/// What is done to the configuration, whether the project is trusted, and whether the guard then
-/// still holds.
+/// A change to the configuration, whether the project is trusted, and whether the guard holds after it.
 const SITUATIONS: &[(&str, bool, bool, Act)] = &[
     ("as printed", false, true, |_| Ok(())),
     ("with no trust", false, false, |scratch| edited(scratch, "\ntrusted_hash = ", "\nother = ")),
@@ -36,7 +35,7 @@ const SITUATIONS: &[(&str, bool, bool, Act)] = &[
         place(&scratch.config.join("hooks.json"), other)
     }),
     ("in a trusted project that switches hooks off", true, false, |scratch| project(scratch, "hooks = false")),
-    // The old name counts only where no file has the new one, and the entry has it.
+    // The old name counts only if no file has the new one, and the entry has it.
     ("in a trusted project that switches them off by the old name", true, true, |scratch| {
         project(scratch, "codex_hooks = false")
     }),
@@ -79,8 +78,7 @@ pub fn list(list: &mut List) {
     });
 }
 
-/// A folder that is not a temporary one, where mh-setup would not let a frame lie; gone with the
-/// value.
+/// A folder that is not temporary, since mh-setup refuses frames in temporary ones. Dropping the value removes it.
 pub struct Steady(PathBuf);
 
 impl Steady {
@@ -94,12 +92,12 @@ impl Steady {
         Ok(Steady(folder))
     }
 
-    /// The `mh-setup` that lies there.
+    /// The `mh-setup` in this folder.
     pub fn program(&self) -> PathBuf {
         self.0.join("mh-setup")
     }
 
-    /// A frame that lies there.
+    /// Seals a frame in this folder.
     pub fn frame(&self, scratch: &Scratch, spec: &Spec) -> Result<String, String> {
         let frame = self.0.join("frame.json");
         spec.seal_to(scratch, &frame)?;
@@ -110,7 +108,7 @@ impl Steady {
         self.setup_with(scratch, words, &[])
     }
 
-    /// `mh-setup codex`, with these variables besides.
+    /// Runs `mh-setup codex` with these variables added.
     pub fn setup_with(&self, scratch: &Scratch, words: &[&str], env: &[(String, String)]) -> Result<(), String> {
         let mut command = scratch.command(self.0.join("mh-setup"));
         command.arg("codex").args(words).env("CODEX_HOME", &scratch.config);
@@ -129,8 +127,7 @@ impl Drop for Steady {
     }
 }
 
-/// Written into a configuration that has other things in it, by the next step's frame again, and
-/// taken out.
+/// Entries are written into a configuration that has other settings, replaced for the next step's frame, and taken out.
 fn written(list: &mut List) {
     fn run(codex: &Codex, scratch: &Scratch, then: &[&[&str]], second: Option<&str>) -> Result<Seen, String> {
         let steady = Steady::new(scratch)?;
@@ -167,7 +164,7 @@ fn doctor(codex: &Codex, scratch: &Scratch) -> Result<(bool, String), String> {
     doctor_of(codex, scratch, &scratch.program("mh-setup"), &[], &[])
 }
 
-/// What this `mh-setup` says, started by these words and with these variables besides.
+/// The report of this `mh-setup doctor`, started by these words and with these variables added.
 pub fn doctor_of(
     codex: &Codex,
     scratch: &Scratch,

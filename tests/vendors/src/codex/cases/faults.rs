@@ -1,5 +1,5 @@
-//! The hook program fails in the middle of a session: the entry's own guard line, or what
-//! the program does about it, must stop the call. Codex by itself would let it run.
+//! The hook program fails in mid-session. The entry's guard line, or the program itself, must stop the call; Codex
+//! alone would run it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use crate::scratch::Scratch;
 
 type Break = fn(&Path) -> Result<(), String>;
 
-/// What becomes of the program's file.
+/// Faults of the program's file.
 const FILES: &[(&str, Break)] = &[
     ("is gone", |program| io(fs::remove_file(program))),
     ("is not executable", |program| io(fs::set_permissions(program, fs::Permissions::from_mode(0o600)))),
@@ -29,7 +29,7 @@ const FILES: &[(&str, Break)] = &[
     }),
     ("is for another machine", |program| {
         let mut bytes = io(fs::read(program))?;
-        // e_machine of the ELF header; a script stays what it is.
+        // e_machine in the ELF header; a script is left as it is
         if bytes.starts_with(b"\x7fELF") {
             bytes[18] = 0xf3;
             bytes[19] = 0xff;
@@ -45,7 +45,7 @@ const FILES: &[(&str, Break)] = &[
     }),
 ];
 
-/// A shell script in the program's place; `$real` is the program.
+/// Shell scripts in the program's place; `$real` is the program.
 const SCRIPTS: &[(&str, &str)] = &[
     ("exits 1 without a word", "cat >/dev/null; exit 1"),
     ("exits 2 without a word", "cat >/dev/null; exit 2"),
@@ -115,7 +115,7 @@ fn io<T>(result: std::io::Result<T>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }
 
-/// A new file in the program's place: the old one may be running.
+/// Put a new file in the program's place, since the old one may be running.
 fn replace(program: &Path, bytes: &[u8]) -> Result<(), String> {
     io(fs::remove_file(program))?;
     io(fs::write(program, bytes))?;
@@ -129,7 +129,7 @@ fn script(program: &Path, body: &str) -> Result<(), String> {
     replace(program, text.as_bytes())
 }
 
-/// A session whose one call is not admitted, broken into just before that call.
+/// A session with one call that is not admitted; the fault happens just before that call.
 fn spoiled(
     codex: &Codex,
     scratch: &Scratch,
@@ -151,7 +151,7 @@ fn session(
 ) -> Result<Outcome, String> {
     let said = Say::late(move |_| match spoil() {
         Ok(()) => mode.say(&call),
-        // Seen by the person who reads the failed case: the call is then never made.
+        // The reader of a failed case sees this message: then the call is never made.
         Err(error) => Say::Message(format!("could not spoil: {error}")),
     });
     Session::new(codex, scratch, mode, Script::turns(vec![vec![said]])).entry(entry).run()
@@ -163,7 +163,7 @@ fn wrapped(codex: &Codex, scratch: &Scratch, mode: Mode, body: &'static str) -> 
     outcome.effect(scratch.exists(MARK))
 }
 
-/// A line that cannot be written is a denial, of a call that the frame admits.
+/// An admitted call is denied if its audit line cannot be written.
 fn audit(list: &mut List) {
     fn run(
         codex: &Codex,
@@ -225,7 +225,7 @@ fn audit(list: &mut List) {
     });
 }
 
-/// Broken when the session starts: the guard line stops the prompt already.
+/// The program is broken when the session starts: the guard line already stops the prompt.
 fn from_the_start(list: &mut List) {
     let rows: [(&str, Break); 3] = [
         ("is gone", |program| io(fs::remove_file(program))),
@@ -293,7 +293,7 @@ fn odd_folder(codex: &Codex, scratch: &Scratch, spec: &Spec) -> Result<Seen, Str
     if printed.code != Some(0) {
         return Err(format!("mh-setup ended with {:?}: {}", printed.code, printed.stderr));
     }
-    // Two copies stand on this machine: the entry must name the one beside the mh-setup used.
+    // This machine has two copies: the entry must name the one beside the mh-setup that ran.
     place(&scratch.program("mh-hook-codex"), "")?;
     let outcome = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]))
         .entry(&printed.stdout)

@@ -1,4 +1,4 @@
-//! The frame's file changes in the middle of a session: what was admitted is no longer.
+//! The frame's file changes in mid-session: a call that was admitted is admitted no longer.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use crate::scratch::Scratch;
 
 type Spoil = fn(&Path) -> Result<(), String>;
 
-/// The frame admits the call; after this it must not run.
+/// Faults of the frame's file, after which an admitted call must not run.
 const SPOILED: &[(&str, Spoil)] = &[
     ("gone", |path| gone(path)),
     ("edited", |path| place(path, &text_of(path).replace("suite", "other"))),

@@ -1,4 +1,4 @@
-//! Whole turns by `mh-run`: what a caller is told, and what was on disk.
+//! Whole turns of `mh-run`: its report and the files on disk.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use crate::codex::session::{Codex, Outcome, Session};
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
-/// A turn of these calls, one after the other.
+/// Run a turn of these calls, one after another.
 fn turn(
     codex: &Codex,
     scratch: &Scratch,
@@ -36,7 +36,7 @@ pub fn result(outcome: &Outcome) -> Value {
 
 pub const JSON: [&str; 2] = ["--output-format", "json"];
 
-/// No sandbox of the vendor's: not every machine that runs the suite can give one.
+/// The vendor's sandbox is off: not every machine that runs the suite can provide one.
 pub const OPEN: [&str; 2] = ["--sandbox", "danger-full-access"];
 
 pub fn list(list: &mut List) {
@@ -50,7 +50,7 @@ pub fn list(list: &mut List) {
                 hold([(answered, "answered"), (scratch.exists(MARK), "ran")], &told(&outcome))
             },
         );
-        // each line is held to its schema where it is read
+        // each line is checked against its schema when it is read
         for (form, first, last) in [
             ("events", "\"event\":\"session.started\"", "\"event\":\"stream.closed\""),
             ("stream-json", "\"type\":\"init\"", "\"type\":\"result\""),
@@ -127,7 +127,7 @@ fn replacing(scratch: &Scratch) -> Result<String, String> {
     Ok(format!("exec:{}", path.display()))
 }
 
-/// A hook of the person's and one of the project's, both of which would replace the command.
+/// A person's hook and a project's hook, both of which would replace the command.
 fn hostile(codex: &Codex, scratch: &Scratch) -> Result<Seen, String> {
     let evil = scratch.bin.join("evil");
     place(

@@ -1,5 +1,5 @@
-//! `live` means that the real Codex, started there, is held: what the environment, `.env`, the login shell and the name of
-//! the home do to an entry, and what the doctor says of each.
+//! doctor's `live` means that the hook holds the real Codex when it is started there: the cases change the environment,
+//! `.env`, the login shell and the home's spelling, and compare the outcome with doctor's report.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -14,7 +14,7 @@ use crate::codex::session::{Codex, Session};
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
-/// A situation: how Codex and the doctor are both started in it.
+/// A situation, in which both Codex and doctor are started.
 struct There<'a> {
     codex: &'a Codex,
     scratch: &'a Scratch,
@@ -27,14 +27,14 @@ impl There<'_> {
         self.env.push((name.into(), value.into()));
     }
 
-    /// A file that bash is made to run, and that ends it well.
+    /// A file for bash to run first, which ends bash with 0.
     fn leave(&self) -> Result<String, String> {
         let file = self.scratch.root.join("leave.sh");
         place(&file, "exit 0\n")?;
         Ok(file.to_string_lossy().into_owned())
     }
 
-    /// This folder of the scratch before all others on PATH, but for the vendor's.
+    /// Puts this folder of the scratch first on PATH, after the vendor's.
     fn first_on_path(&mut self, folder: &str) {
         let vendor = self.codex.program.parent().unwrap_or(Path::new("/")).display();
         let first = self.scratch.root.join(folder);
@@ -46,7 +46,7 @@ impl There<'_> {
         place(&self.scratch.config.join(".env"), text)
     }
 
-    /// A password file in which every user has this shell.
+    /// Sets this login shell for every user.
     fn login_shell(&mut self, shell: &str) -> Result<(), String> {
         let etc = self.scratch.root.join("etc");
         let passwd = fs::read_to_string("/etc/passwd").map_err(|error| error.to_string())?;
@@ -56,7 +56,7 @@ impl There<'_> {
         Ok(())
     }
 
-    /// No bash anywhere: an empty file lies over each.
+    /// Hides every bash under an empty file.
     fn no_bash(&mut self) {
         let script = "for f in /bin/bash /usr/bin/bash /usr/local/bin/bash; do \
                       [ ! -e $f ] || mount --bind /dev/null $f || exit 99; done; exec \"$@\"";
@@ -72,12 +72,12 @@ impl There<'_> {
     }
 }
 
-/// A function that answers for a line: its noise spoils the answer that the hook has given already.
+/// A function that answers for the entry's command line: its noise spoils the answer that the hook has already given.
 const ANSWERS: &str = "() { for f in 1 10 11 12; do builtin echo noise >&$f; done; builtin exit 0; }";
 
 type Act = fn(&mut There<'_>) -> Result<(), String>;
 
-/// What is done, whether the guard then still holds, and what the doctor has to name.
+/// A change, whether the guard holds after it, and the words that doctor has to name.
 const SITUATIONS: &[(&str, bool, &str, Act)] = &[
     ("BASH_ENV in the environment", false, "BASH_ENV", |there| {
         let file = there.leave()?;
@@ -158,11 +158,11 @@ pub fn list(list: &mut List) {
     layers(list);
 }
 
-/// One refused call under this configuration, and the doctor's word on it.
+/// One refused call under this configuration, compared with doctor's report.
 fn agrees(codex: &Codex, scratch: &Scratch, entry: &str, blocked: bool, named: &str, act: Act) -> Result<Seen, String> {
     let mut there = There { codex, scratch, env: Vec::new(), wrap: Vec::new() };
     act(&mut there)?;
-    // A patch: a shell's command would not run either where no shell does.
+    // The call is a patch: without a shell, a shell's command would not run either.
     let session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[adds(MARK)])).entry(entry);
     compare(codex, &there, &scratch.program("mh-setup"), session, blocked, named)
 }
@@ -190,7 +190,7 @@ fn compare(
     )
 }
 
-/// The line of release 0.1.0, trusted by the hash that Codex itself gives it.
+/// The command line of release 0.1.0, trusted by the hash that Codex itself gives it.
 fn older(list: &mut List) {
     fn entry(codex: &Codex, scratch: &Scratch) -> Result<String, String> {
         let new = pinned(scratch, &all_but(&["file.write", "shell"]))?.text;
@@ -239,7 +239,7 @@ fn older(list: &mut List) {
             let session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[adds(MARK)]));
             let stub = session.prepare()?;
             steady.setup_with(scratch, &["--frame", &frame, "--policy", "frame"], &[])?;
-            // back to what 0.1.0 wrote, with its own trust gone
+            // back to the line of 0.1.0, without its trust
             edited(scratch, "POSIXLY_CORRECT=1; unset -f echo 2>/dev/null; ", "")?;
             edited(scratch, "\nenabled = true", "")?;
             steady.setup_with(scratch, &["--frame", &frame, "--policy", "frame"], &[])?;
@@ -253,7 +253,7 @@ fn older(list: &mut List) {
     );
 }
 
-/// How the home is spelled, where no `CODEX_HOME` names it: what mh-setup writes is what Codex looks up.
+/// Spellings of the home, without `CODEX_HOME`: mh-setup writes the trust keys that Codex looks up.
 fn homes(list: &mut List) {
     type Lay = fn(&Scratch, &Path) -> std::io::Result<String>;
     const HOMES: &[(&str, Lay)] = &[
@@ -333,7 +333,7 @@ fn homes(list: &mut List) {
     });
 }
 
-/// More than one entry, and none that could be held.
+/// More than one entry, and settings that can hold none.
 fn layers(list: &mut List) {
     list.holds("doctor: entries of the user and of the system with other frames: both are shown", |codex, scratch| {
         let wide = Spec::admitting(&["file.write", "shell"]).seal(scratch, "wide.json")?;

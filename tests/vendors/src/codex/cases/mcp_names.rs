@@ -1,5 +1,5 @@
-//! The names of MCP servers and tools. Codex gives a hook no raw name, only its own
-//! rendering, and several pairs can render alike.
+//! The names of MCP servers and tools. Codex gives a hook its own rendering and no raw name, and several pairs can
+//! render alike.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::entry::Ask;
 use crate::frame::{Frame, Spec};
 use crate::scratch::Scratch;
 
-/// A pair as it is configured, and as the model calls it.
+/// A pair of server and tool, as configured and as the model calls it.
 struct Pair {
     server: &'static str,
     tool: &'static str,
@@ -22,7 +22,7 @@ const fn pair(server: &'static str, tool: &'static str, called: (&'static str, &
     Pair { server, tool, called }
 }
 
-/// Names that render without loss of the seam between server and tool.
+/// Names whose rendering keeps the separator between server and tool.
 const PLAIN: &[Pair] = &[
     pair("lab", "note", ("lab", "note")),
     pair("Lab", "Note", ("Lab", "Note")),
@@ -36,7 +36,7 @@ const PLAIN: &[Pair] = &[
     pair("lab", "Ünï", ("lab", "_n_")),
 ];
 
-/// Names with a second `__`: several splits.
+/// Names with a second `__`, which can be split in several ways.
 const AMBIGUOUS: &[(Pair, (&str, &str))] = &[
     (pair("lab", "x__y", ("lab", "x__y")), ("lab__x", "y")),
     (pair("a__b", "note", ("a__b", "note")), ("a", "b__note")),
@@ -95,7 +95,7 @@ fn admit(server: &str, tool: &str) -> Spec {
     Spec::admitting(&["web.read"]).mcp(server, tool)
 }
 
-/// One call of the pair under the frame; `beside` are further servers with a tool each.
+/// Call the pair under the frame; `beside` are further servers with one tool each.
 fn called(
     codex: &Codex,
     scratch: &Scratch,
@@ -107,9 +107,9 @@ fn called(
     run(codex, scratch, mode, pair, beside, &spec.seal(scratch, "frame.json")?)
 }
 
-/// The same under a frame that mh-frame-seal would not mint, because its names can be read in
-/// more than one way. Another tool may mint it, and every reader has to take it: the document is
-/// written here, its digest is what mh-frame-verify says that its contents have.
+/// Call the pair under a frame that mh-frame-seal refuses, because its names can be read in several ways. Another
+/// sealer may seal it, and every reader has to take it: the document is written here with the digest that
+/// mh-frame-verify computes.
 fn doubted(
     codex: &Codex,
     scratch: &Scratch,
@@ -155,9 +155,9 @@ fn run(
     session.run()?.effect(scratch.exists(MARK))
 }
 
-/// Two servers, or two tools of one, that render alike: Codex adds twelve hex digits of a
-/// SHA-1 over the raw names (measured: server NUL server NUL, for a tool further NUL tool
-/// NUL tool), so the plain rendering of neither is ever called.
+/// Two servers, or two tools of one server, that render alike. Codex adds twelve hex digits of a SHA-1 over the raw
+/// names (measured: server NUL server NUL, for a tool further NUL tool NUL tool), so neither is ever called by its
+/// plain rendering.
 fn alike(list: &mut List) {
     const DASH: Pair = pair("a-b", "note", ("a_b_e0598e406614", "note"));
     list.blocked(
@@ -188,8 +188,8 @@ fn alike(list: &mut List) {
     );
 }
 
-/// The name that a hook sees is joined after underscores at the seam were dropped on both
-/// sides, so a tool `_note`, or a server `lab_`, comes under the name of `note` of `lab`.
+/// Codex drops underscores at the seam on both sides before it joins the names, so the tool `_note` and the server
+/// `lab_` have the rendered name of `note` of `lab`.
 fn underscores(list: &mut List) {
     const LIMIT: &str = "a tool or server whose name differs from an admitted one only by underscores at the seam \
                          comes under the admitted name; do not configure such servers beside admitted ones";

@@ -1,4 +1,4 @@
-//! The cases, by what they ask.
+//! The cases, by subject.
 
 pub mod agents;
 mod answers;
@@ -34,7 +34,7 @@ use crate::entry::{self, Ask};
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
-/// Every operation that needs no name of a server.
+/// Every operation but `mcp.call`.
 pub const OPERATIONS: [&str; 10] = [
     "file.read",
     "file.write",
@@ -48,7 +48,7 @@ pub const OPERATIONS: [&str; 10] = [
     "task.todo",
 ];
 
-/// The file that a call makes, or not.
+/// The file that a call makes if it runs.
 pub const MARK: &str = "ran.txt";
 
 pub fn all(codex: &Codex) -> Vec<Case> {
@@ -118,7 +118,7 @@ impl List {
         self.add(name, Want::Holds, run);
     }
 
-    /// A hole, and what closes it.
+    /// Adds a case for a hole that the README names.
     pub fn limit(
         &mut self,
         name: impl Into<String>,
@@ -130,13 +130,13 @@ impl List {
     }
 }
 
-/// All operations but these.
+/// A frame that admits all operations but these.
 pub fn all_but(left_out: &[&str]) -> Spec {
     let rest: Vec<&str> = OPERATIONS.into_iter().filter(|operation| !left_out.contains(operation)).collect();
     Spec::admitting(&rest)
 }
 
-/// A session under this frame, sealed, pinned and registered the usual way.
+/// A session under this frame, sealed, pinned and registered as usual.
 pub fn under<'a>(
     codex: &'a Codex,
     scratch: &'a Scratch,
@@ -148,7 +148,7 @@ pub fn under<'a>(
     Ok(Session::new(codex, scratch, mode, script).entry(&entry.text))
 }
 
-/// The entry for this frame, pinned, policy `frame`.
+/// The entry for this frame: pinned, policy `frame`.
 pub fn pinned(scratch: &Scratch, spec: &Spec) -> Result<Entry, String> {
     let frame = spec.seal(scratch, "frame.json")?;
     printed(scratch, &Ask::pinned(&frame))
@@ -158,7 +158,7 @@ pub fn printed(scratch: &Scratch, ask: &Ask) -> Result<Entry, String> {
     Entry::read(entry::codex(scratch, ask)?)
 }
 
-/// One call under a frame, judged by whether `MARK` is there afterwards.
+/// Run one call under a frame; the outcome is whether `MARK` exists.
 pub fn one(codex: &Codex, scratch: &Scratch, mode: Mode, spec: &Spec, call: &Call) -> Result<Seen, String> {
     let outcome = one_outcome(codex, scratch, mode, spec, call)?;
     outcome.effect(scratch.exists(MARK))
@@ -189,7 +189,7 @@ pub fn text_of(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// Fails with the first line that does not hold.
+/// Fails with the first check that does not hold.
 pub fn hold<const N: usize>(checks: [(bool, &str); N], detail: &str) -> Result<Seen, String> {
     match checks.iter().find(|(holds, _)| !holds) {
         Some((_, what)) => Err(format!("does not hold: {what}; {detail}")),
@@ -197,7 +197,7 @@ pub fn hold<const N: usize>(checks: [(bool, &str); N], detail: &str) -> Result<S
     }
 }
 
-/// Whether the model was told that our hook stopped a call.
+/// Whether the model got our hook's denial.
 pub fn denied(outcome: &Outcome) -> bool {
     outcome.told().contains("PreToolUse hook")
 }
@@ -209,8 +209,7 @@ pub fn fifo(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Starts what follows where the files of a folder lie over those in /etc, in a mount
-/// namespace of its own. It takes root.
+/// Words that start a command with a folder's files over those in /etc, in a mount namespace of its own. It takes root.
 pub fn over_etc(folder: &Path) -> [String; 6] {
     let script = format!(
         "set -e; t=$(mktemp -d); mount -t tmpfs none \"$t\"; cp -a /etc/. \"$t\"; cp -a {}/. \"$t\"; \

@@ -1,5 +1,5 @@
-//! Every operation that has a tool on Codex: admitted it runs; with every other operation
-//! admitted it does not.
+//! Every operation that has a tool on Codex: an admitted tool runs, and one whose operation alone is not admitted does
+//! not.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::codex::session::{Codex, Outcome};
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
-/// A tool, what it needs, and how one sees that it ran.
+/// A tool, its operation and its visible effect.
 struct Row {
     name: &'static str,
     needs: &'static [&'static str],
@@ -194,10 +194,10 @@ fn tried(codex: &Codex, scratch: &Scratch, mode: Mode, row: &Row, spec: &Spec) -
     outcome.effect((row.ran)(scratch, &outcome))
 }
 
-/// The table knows every tool that the vendor offers, with all that can be switched on: one that
-/// it does not know is denied, and its row is to be written.
+/// The table has every tool that the vendor offers with all features on. An unknown tool is denied, and its row has to
+/// be written.
 fn offered(list: &mut List, mode: Mode) {
-    // Not `memories`: it offers no tool, and its agent in the background may take the script's turn.
+    // Without `memories`: it offers no tool, and its agent in the background may take the script's turn.
     const FEATURES: [&str; 9] = [
         "artifact",
         "context_management",
@@ -224,7 +224,7 @@ fn offered(list: &mut List, mode: Mode) {
         let table = scratch.run(scratch.command(scratch.program("mh-hook-codex")).arg("--table"), "table")?.stdout;
         let known: Vec<&str> = table.lines().filter_map(|line| line.split(' ').next()).collect();
         let mut names: Vec<String> = outcome.asked.iter().flat_map(|asked| names(&asked.body)).collect();
-        // In a script a namespace and a name are joined; the hook's name has nothing between.
+        // A script joins namespace and name; the hook's name has nothing between.
         let nested = outcome.told();
         names.extend(
             nested.lines().last().into_iter().flat_map(|line| line.split(' ')).map(|name| name.replace("__", "")),
@@ -240,7 +240,7 @@ fn offered(list: &mut List, mode: Mode) {
     });
 }
 
-/// The tools that a request offers, by the names that a hook would see.
+/// The tools that a request offers, by the names that a hook sees.
 fn names(body: &serde_json::Value) -> Vec<String> {
     let lists = body["input"].as_array().into_iter().flatten().map(|item| &item["tools"]).chain([&body["tools"]]);
     let mut names = Vec::new();
@@ -257,7 +257,7 @@ fn names(body: &serde_json::Value) -> Vec<String> {
     names
 }
 
-/// What the vendor does with the resources of MCP servers, an `mcp.call` by its method.
+/// Resources of MCP servers, which are `mcp.call` with the method as the tool.
 fn resources(list: &mut List, mode: Mode) {
     let rows: [(&str, &str, Value); 3] = [
         ("list_mcp_resources", "resources/list", json!({"server": "lab"})),
@@ -302,7 +302,7 @@ fn resources(list: &mut List, mode: Mode) {
     );
 }
 
-/// Tools that touch nothing outside the conversation: no operation, nothing to deny.
+/// Tools that touch nothing outside the conversation need no operation and are not denied.
 fn conversation(list: &mut List, mode: Mode) {
     let mut calls = vec![Call::tool("get_context_remaining", json!({}))];
     if mode == Mode::Code {
@@ -323,7 +323,7 @@ fn said(outcome: &Outcome, part: &str) -> bool {
     outcome.asked.last().is_some_and(|asked| asked.body["input"].to_string().contains(part))
 }
 
-/// How the picture below begins when it is sent to the model.
+/// The beginning of the picture below, as sent to the model.
 const DOT_ENCODED: &str = ";base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 
 /// A picture of one dot.

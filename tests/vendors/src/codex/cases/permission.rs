@@ -1,5 +1,5 @@
-//! PermissionRequest: the one thing that we grant there is an admitted MCP call under
-//! policy `frame`. A shell's way out of the sandbox stays the person's to give.
+//! PermissionRequest: we grant one thing there, an admitted MCP call under policy `frame`. Only a person may let a
+//! shell out of the sandbox.
 
 use serde_json::json;
 
@@ -55,7 +55,7 @@ fn mcp(codex: &Codex, scratch: &Scratch, mode: Mode, policy: &'static str, spec:
         .run()
 }
 
-/// A shell command that asks to be let out of the sandbox.
+/// A shell command that asks to leave the sandbox.
 fn escalated() -> Call {
     Call::tool(
         "exec_command",
@@ -73,7 +73,7 @@ fn escalations(list: &mut List) {
             .run()?;
         hold([(!scratch.exists(MARK), "it did not run")], &outcome.told())
     });
-    // The vendor's reviewer is a model too: here one that says yes, here one that says no.
+    // The vendor's reviewer is a model too: one approves here, and one refuses.
     for (says, ran) in [("allow", true), ("deny", false)] {
         list.holds(
             format!("codex exec --approve-for-me: the vendor's reviewer decides an admitted shell's way out ({says})"),
@@ -108,7 +108,7 @@ fn reviewed(codex: &Codex, scratch: &Scratch, says: &str, spec: &Spec) -> Result
     Session::new(codex, scratch, Mode::Direct, script).entry(&entry.text).sandbox(&["--approve-for-me"]).run()
 }
 
-/// With a person who can be asked, by the app-server.
+/// With a person to ask, by the app-server.
 fn people(list: &mut List) {
     let rows: [(&str, Making, bool); 2] =
         [("shell's way out of the sandbox", escalated, true), ("patch in a read-only sandbox", || adds(MARK), false)];
@@ -174,7 +174,7 @@ fn people(list: &mut List) {
         let failed = talk.hooks.iter().filter(|run| run["status"] == "failed").count();
         hold([(!talk.hooks.is_empty(), "hooks ran"), (failed == 0, "none failed")], &format!("{:?}", talk.hooks))
     });
-    // Codex asks about keys only where the terminal was let out of the sandbox.
+    // Codex asks about keys only if the terminal may run outside the sandbox.
     for (more, asked, ran) in [(&[][..], 1, false), (&["-c", "features.unified_exec_tty=true"][..], 2, true)] {
         let name =
             if ran { "switched on: the person is asked about the keys" } else { "as the entry has it: there is none" };

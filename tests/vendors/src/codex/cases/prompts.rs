@@ -1,4 +1,4 @@
-//! A frame that is refused stops the session before the model is asked anything.
+//! A refused frame stops the session before any request to the model.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::scratch::Scratch;
 
 type Spoil = fn(&Frame) -> Result<(), String>;
 
-/// What can be wrong with a frame when the session starts, and the refusal's name.
+/// Faults of a frame at the session's start, with the refusal's name.
 const SPOILS: &[(&str, &str, Spoil)] = &[
     ("edited", "edited", |frame| {
         let text = super::text_of(&frame.path).replace("suite", "other");
@@ -87,7 +87,7 @@ pub fn list(list: &mut List) {
     });
 }
 
-/// A frame that admits everything the script does, and its entry.
+/// A frame that admits the whole script, and its entry.
 fn ready(scratch: &Scratch) -> Result<(Frame, String), String> {
     let frame = Spec::admitting(&["shell"]).seal(scratch, "frame.json")?;
     let entry = printed(scratch, &Ask::pinned(&frame))?;

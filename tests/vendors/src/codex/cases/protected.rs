@@ -1,4 +1,4 @@
-//! Self-protection: with every operation admitted, a patch to what decides is denied.
+//! Self-protection: with every operation admitted, a patch to the guard's own files is denied.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::scratch::Scratch;
 struct Place {
     name: &'static str,
     path: fn(&Scratch) -> PathBuf,
-    /// Codex adds a file over an existing one, and its own configuration must stay readable.
+    /// The file exists before. Codex adds a file over an existing one, and its own configuration must stay readable.
     seeded: bool,
 }
 
@@ -111,7 +111,7 @@ pub fn list(list: &mut List) {
     );
 }
 
-/// Configuration that is kept elsewhere and linked to, as people do with a folder of dotfiles.
+/// Configuration in another folder, reached by links, as people with a folder of dotfiles have it.
 fn linked(list: &mut List) {
     const LINKED: Place =
         Place { name: "linked", path: |scratch| scratch.root.join("dotfiles/config.toml"), seeded: false };

@@ -1,5 +1,5 @@
-//! Ways round the frame that were looked for: one path that the hook reads as one file and Codex, a moment later, as
-//! another, and files that it reads, starts or obeys by itself.
+//! Ways round the frame that were searched for: a path that the hook reads as one file and Codex, a moment later, as
+//! another; and files that Codex reads, starts or obeys by itself.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,12 +14,12 @@ use crate::entry::Ask;
 use crate::frame::Spec;
 use crate::scratch::Scratch;
 
-/// Only src may be written, and nothing else be read.
+/// A frame that opens src for writing and nothing else for reading.
 fn open() -> Spec {
     Spec::admitting(&OPERATIONS).scope("file:src/**", "file.read,file.write,file.edit").scope("file:**", "")
 }
 
-/// Patches that change a file outside src, and that file. The physical reading of each stays inside.
+/// Patches that change a file outside src, with that file. The kernel's reading of each path stays inside.
 const PATCHES: &[(&str, &str, &str)] = &[
     ("add by .. over a link", "*** Add File: src/link/../../x.txt\n+mine", "x.txt"),
     ("add by .. over a link, absolute", "*** Add File: {P}/src/link/../../x.txt\n+mine", "x.txt"),
@@ -69,7 +69,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Places that guard, or that a vendor starts or obeys by itself, as the frame admits everything.
+/// The guard's own files, and files that a vendor starts or obeys by itself. The frame admits everything.
 const GUARDED: &[(&str, &str)] = &[
     ("/bin/../{F}/frame.json", "{F}/frame.json"),
     ("src/link/../../../frames/frame.json", "{F}/frame.json"),
@@ -102,7 +102,7 @@ const GUARDED: &[(&str, &str)] = &[
 
 pub fn list(list: &mut List) {
     for mode in Mode::BOTH {
-        // both modes read a patch by the same hand; it is the paths that are worth asking twice
+        // both modes read patches by the same code; the first twelve are about paths, so code mode tries them too
         let rows = if mode == Mode::Code { &PATCHES[..12] } else { PATCHES };
         for (name, patch, target) in rows {
             list.blocked(format!("round: {}: {name}", mode.name()), move |codex, scratch| {
@@ -111,13 +111,13 @@ pub fn list(list: &mut List) {
                 let before = state(&target);
                 let call = patched(&filled(patch, scratch));
                 let outcome = under(codex, scratch, mode, &open(), Script::calls(mode, &[call]))?.run()?;
-                // some of these are no patch to the vendor, which then says so itself
+                // some of these are no patch for the vendor, which then reports it itself
                 Ok(outcome.seen(state(&target) != before))
             });
         }
     }
     for (path, target) in GUARDED {
-        // code mode reads patches by the same hand, as the cases above show
+        // code mode reads patches by the same code, as the cases above show
         list.blocked(format!("round: a patch over {path}"), move |codex, scratch| {
             seed(scratch)?;
             let (path, target) = (filled(path, scratch), filled(target, scratch));
@@ -141,7 +141,7 @@ pub fn list(list: &mut List) {
     pictures(list);
 }
 
-/// A command that git runs for Codex as it starts, written by a patch and started by the next session.
+/// A command that a patch writes and that git runs for Codex at the next session's start.
 fn filters(list: &mut List) {
     list.blocked("round: a filter in .git/config, which the next session's `git status` starts", |codex, scratch| {
         scratch.write("a.txt", "x\n")?;
@@ -151,7 +151,7 @@ fn filters(list: &mut List) {
             return Err(format!("could not make a repository: {}", ended.stderr));
         }
         let mark = scratch.project.join("ran.txt");
-        // as long as before, so that git has to look into it
+        // of the same length as before, so that git has to read the file
         let call = patched(&format!(
             "*** Update File: .git/config\n@@\n-[core]\n+[filter \"x\"]\n+clean = \"touch '{}'; cat\"\n+[core]\n\
              *** Add File: .gitattributes\n+* filter=x\n*** Update File: a.txt\n@@\n-x\n+y",
@@ -172,7 +172,7 @@ const PICTURE: &[u8] = &[
     0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
 ];
 
-/// Pictures: by the tool that shows one, and by what an agent is given.
+/// Pictures: through the tool that shows one, and as an agent's input.
 fn pictures(list: &mut List) {
     for mode in Mode::BOTH {
         for path in
@@ -182,7 +182,7 @@ fn pictures(list: &mut List) {
                 seed(scratch)?;
                 let call = Call::tool("view_image", json!({"path": filled(path, scratch)}));
                 let outcome = under(codex, scratch, mode, &open(), Script::calls(mode, &[call]))?.run()?;
-                // what code mode makes of a picture is its script's to show
+                // in code mode, the script decides whether the picture is shown
                 outcome.effect(shown(&outcome.asked) || (mode == Mode::Code && !denied(&outcome)))
             });
         }
@@ -227,7 +227,7 @@ fn pictures(list: &mut List) {
     });
 }
 
-/// Whether the model was sent the picture.
+/// Whether the model got the picture.
 fn shown(asked: &[crate::codex::stub::Asked]) -> bool {
     asked.iter().any(|asked| asked.body.to_string().contains("data:image/png"))
 }
@@ -248,7 +248,7 @@ fn filled(text: &str, scratch: &Scratch) -> String {
     text.replace("{N}", &std::process::id().to_string())
 }
 
-/// Whether there is anything under that name, and what one reads there.
+/// Whether a path exists, and the text there.
 fn state(path: &Path) -> (bool, String) {
     (path.symlink_metadata().is_ok(), text_of(path))
 }

@@ -1,5 +1,4 @@
-//! `mh-run`: one turn of the real Codex with the hooks on its launch line, and an exit code that
-//! says how it went.
+//! `mh-run`: one turn of the real Codex with the hooks on its launch line, and the exit code for its outcome.
 
 use serde_json::json;
 
@@ -11,7 +10,7 @@ use crate::codex::stub::Asked;
 use crate::frame::Spec;
 use crate::scratch::{Ended, Scratch};
 
-/// How a turn ended, and what the model was asked.
+/// The end of a turn, and the requests to the model.
 struct Turn {
     ended: Ended,
     asked: Vec<Asked>,
@@ -34,7 +33,7 @@ fn started(session: &Session<'_>, scratch: &Scratch, frame: &str, flags: &[&str]
     let mut command = session.command_of(&run);
     command.args(["codex", "-p", "please do the scripted thing", "--frame", frame]).args(flags);
     command.arg("--program").arg(session.program());
-    // The user's configuration is left out by mh-run, and the stub's address with it.
+    // mh-run leaves the user's configuration out, and so the stub's address.
     let model = format!(
         "model_providers.stub={{name=\"stub\",base_url=\"{}\",wire_api=\"responses\",env_key=\"STUB_KEY\",\
          request_max_retries=0,stream_max_retries=0}}",
@@ -45,7 +44,7 @@ fn started(session: &Session<'_>, scratch: &Scratch, frame: &str, flags: &[&str]
     Ok(Turn { ended, asked: stub.asked() })
 }
 
-/// The sandbox is not what is asked about here.
+/// The sandbox is off, since these cases are not about it.
 const OPEN: [&str; 2] = ["--sandbox", "danger-full-access"];
 
 pub fn list(list: &mut List) {

@@ -1,5 +1,4 @@
-//! The path scope, on patches and pictures: what may be touched is judged on the file that
-//! would be touched, however its path is spelled.
+//! The path scope, on patches and pictures: the file that a call would touch decides, however its path is spelled.
 
 use std::os::unix::fs::symlink;
 
@@ -14,7 +13,7 @@ use crate::scratch::Scratch;
 struct Row {
     name: &'static str,
     patch: &'static str,
-    /// What is looked at, relative to the project.
+    /// The file that is checked, relative to the project.
     target: &'static str,
     ran: bool,
 }
@@ -23,7 +22,7 @@ const fn row(name: &'static str, patch: &'static str, target: &'static str, ran:
     Row { name, patch, target, ran }
 }
 
-/// Under a scope that admits writing below `src` and nowhere else.
+/// Patches under a scope that admits writing below `src` alone.
 const ROWS: &[Row] = &[
     row("inside", "*** Add File: src/new.txt\n+x", "src/new.txt", true),
     row("inside, deeper", "*** Add File: src/a/b/new.txt\n+x", "src/a/b/new.txt", true),
@@ -45,7 +44,7 @@ const ROWS: &[Row] = &[
         "src/kept.txt",
         true,
     ),
-    // Deleting and moving away take the link itself, not what it leads to.
+    // Deleting and moving act on the link itself; its target stays.
     row("a link outside that leads in, deleted", "*** Delete File: in.txt", "in.txt", false),
     row(
         "a link outside that leads in, moved in",
@@ -111,7 +110,7 @@ pub fn list(list: &mut List) {
     list.holds("the project folder is Codex's own, not the folder that a call names", |codex, scratch| {
         place(&scratch.tmp.join("src/kept.txt"), "kept\n")?;
         let spec = Spec::admitting(&["file.write"]).scope("file:src/**", "file.write").scope("file:**", "");
-        // The shell's `workdir` is the agent's to choose and stands in its payload's `cwd`.
+        // The agent chooses the shell's `workdir`, which is the payload's `cwd`.
         let call = Call::tool("exec_command", json!({"cmd": "echo ran > src/new.txt", "workdir": scratch.tmp}));
         let patch = Call::patch(&format!(
             "*** Begin Patch\n*** Add File: {}/src/new.txt\n+x\n*** End Patch",
@@ -123,7 +122,7 @@ pub fn list(list: &mut List) {
     });
 }
 
-/// Whether there is anything under that name, and what one reads there.
+/// Whether a path exists, and the text there.
 fn state(path: &std::path::Path) -> (bool, String) {
     (path.symlink_metadata().is_ok(), text_of(path))
 }

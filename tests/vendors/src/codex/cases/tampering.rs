@@ -1,5 +1,4 @@
-//! An agent whose frame admits a shell, and who turns it on the guard: what then becomes
-//! of a call that the frame does not admit.
+//! An agent with an admitted shell turns it on the guard; then comes a call that the frame does not admit.
 
 use std::path::Path;
 
@@ -26,7 +25,7 @@ pub fn list(list: &mut List) {
     killing(list);
 }
 
-/// The acts, as shell commands in which `$CODEX_HOME` is the configuration's folder.
+/// The acts, as shell commands; `$CODEX_HOME` is the configuration's folder.
 const ACTS: &[(&str, &str)] = &[
     ("removes config.toml", "rm \"$CODEX_HOME/config.toml\""),
     ("corrupts config.toml", "echo '[[[' > \"$CODEX_HOME/config.toml\""),
@@ -65,8 +64,7 @@ fn same_session(list: &mut List) {
     }
 }
 
-/// A first act, then an agent who makes the call: Codex reads some of its configuration
-/// again for an agent.
+/// An act, and then a sub-agent that makes the call: Codex reads a part of its configuration again for an agent.
 fn spawning(act: &str) -> Script {
     let turns: Vec<Turn> = vec![
         vec![Say::Call(Call::shell(act))],
@@ -121,7 +119,7 @@ fn spawned(codex: &Codex, scratch: &Scratch, place: Place, act: &str) -> Result<
 const NEXT: &str = "the configuration is read when a session starts and the agent could write it; give the hooks on the \
                     launch line, or in requirements.toml with [features] hooks = true";
 
-/// What the shell did to the configuration counts from the next session on.
+/// A changed configuration counts from the next session on.
 fn next_session(list: &mut List) {
     for (what, act, project) in [
         ("removes config.toml's trust", "sed -i '/^trusted_hash/d' \"$CODEX_HOME/config.toml\"", false),
@@ -155,14 +153,14 @@ fn next_session(list: &mut List) {
     }
 }
 
-/// The act in one session; the call in the next, on the configuration as it was left.
+/// The act in one session, and the call in the next one, with the configuration as it was left.
 fn after(codex: &Codex, scratch: &Scratch, act: &str, project: bool, place: Place) -> Result<Outcome, String> {
     let entry = pinned(scratch, &shell())?;
-    // Both sessions read the same file, so both speak to the same stub, one thread each.
+    // Both sessions read the same file, so both use the same stub, with one thread each.
     let script =
         Script::calls(Mode::Direct, &[Call::shell(act)]).other("SECOND-SESSION", vec![vec![Say::Call(adds(MARK))]]);
     let mut first = Session::new(codex, scratch, Mode::Direct, script).entry_at(place, &entry)?;
-    // On the launch line there is nothing in the file for the act to find, so put it there too.
+    // With the entry on the launch line, the act would find nothing in the file, so the entry is put there too.
     if place == Place::Flags {
         first = first.entry(&entry.text);
     }
@@ -181,7 +179,7 @@ fn after(codex: &Codex, scratch: &Scratch, act: &str, project: bool, place: Plac
     Ok(outcome)
 }
 
-/// What `mh-setup --managed` prints for an administrator.
+/// The text that `mh-setup --managed` prints for an administrator.
 fn managed(scratch: &Scratch) -> Result<String, String> {
     let frame = shell().seal(scratch, "frame.json")?;
     let mut setup = scratch.command(scratch.program("mh-setup"));
@@ -194,7 +192,7 @@ fn managed(scratch: &Scratch) -> Result<String, String> {
     }
 }
 
-/// Codex once more, started by the agent's shell with hooks switched off.
+/// A second Codex, which the agent's shell starts with hooks switched off.
 fn nested(list: &mut List) {
     fn command(codex: &Codex) -> String {
         format!(
@@ -246,11 +244,10 @@ fn nested(list: &mut List) {
     });
 }
 
-/// The hook runs as the agent's own user, who may end it; a hook that is killed with its shell is
-/// one that Codex does not count.
+/// The hook runs as the agent's own user, who may kill it. Codex does not count a hook that was killed with its shell.
 fn killing(list: &mut List) {
     fn run(codex: &Codex, scratch: &Scratch, sandbox: &[&str]) -> Result<Seen, String> {
-        // Not itself, though its own command line has the words that it looks for.
+        // The search spares this shell, though its own command line contains the words.
         let kills = format!(
             "setsid bash -c 'while :; do for p in /proc/[0-9]*; do [ $p = /proc/$$ ] && continue; a=; b=; c=; \
              {{ IFS= read -rd \"\" a; IFS= read -rd \"\" b; IFS= read -rd \"\" c; }} 2>/dev/null <$p/cmdline; \
@@ -277,7 +274,7 @@ fn killing(list: &mut List) {
     );
 }
 
-/// Codex puts a folder inside its home in front of a hook's PATH.
+/// Codex puts a folder of its home first on a hook's PATH.
 fn path(list: &mut List) {
     list.blocked("an admitted shell puts programs of the entry's names in front of a hook's PATH", |codex, scratch| {
         let act = "for d in $(find \"$CODEX_HOME/tmp\" -type d) $(echo \"$PATH\" | tr : '\\n' | grep \"$CODEX_HOME\"); do \
@@ -320,8 +317,8 @@ fn sandboxed(codex: &Codex, scratch: &Scratch, call: Call) -> Result<Outcome, St
         .run()
 }
 
-/// Codex runs hooks by the account's login shell if that is bash or zsh, and zsh reads a
-/// start-up file whatever it is started for.
+/// Codex runs hooks in the account's login shell if that is bash or zsh, and zsh reads a start-up file whenever it is
+/// started.
 fn zsh(list: &mut List) {
     fn run(codex: &Codex, scratch: &Scratch, dotdir: bool) -> Result<Seen, String> {
         let entry = pinned(scratch, &shell())?;
@@ -347,7 +344,7 @@ fn zsh(list: &mut List) {
         let outcome = session.run()?;
         outcome.effect(scratch.exists(MARK))
     }
-    // Where there is no zsh there is no such hole, and nothing to show.
+    // Without zsh there is no such hole to show.
     if !Path::new("/usr/bin/zsh").exists() {
         return;
     }

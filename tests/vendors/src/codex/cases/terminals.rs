@@ -1,5 +1,5 @@
-//! The terminal program. Hooks run in its server, which the first launch starts and later ones
-//! find: with the first one's environment.
+//! The terminal program. Hooks run in its server. The first launch starts the server, and later launches use it, with
+//! the first one's environment.
 
 use serde_json::json;
 
@@ -13,13 +13,13 @@ use crate::entry::Ask;
 use crate::frame::{Frame, Spec};
 use crate::scratch::Scratch;
 
-/// The offer to change to a newer model, which nothing goes on before, as already answered.
+/// Marks the offer of a newer model as answered; the program would wait for that answer.
 const SEEN: &str = "[notice.model_migrations]\n\"gpt-5.5\" = \"gpt-6-sol\"\n";
 
-/// The full bypass would keep the work in the terminal program's own process.
+/// Flags in place of the full bypass, which would keep the work in the terminal program's own process.
 const UNASKED: &[&str] = &["-s", "danger-full-access", "-a", "never"];
 
-/// Stands in the request by which it finds a title for the session, in a thread of its own.
+/// Words in the request for the session's title, which has a thread of its own.
 const TITLE: &str = "Generate a concise";
 
 const SECOND: &str = "SECOND-LAUNCH";
@@ -29,7 +29,7 @@ pub fn list(list: &mut List) {
         alone(codex, scratch, "file.write")
     });
     list.ran("the terminal program: an admitted call runs", |codex, scratch| alone(codex, scratch, "shell"));
-    // That thread has no hooks, and needs none: no tool but the patch, and a read-only sandbox.
+    // The title's thread has no hooks and needs none: its only tool is the patch, in a read-only sandbox.
     list.holds("the terminal program: its search for a title can touch nothing", |codex, scratch| {
         scratch.write("kept.txt", "KEPT\n")?;
         let tries = [
@@ -79,8 +79,8 @@ fn alone(codex: &Codex, scratch: &Scratch, admitted: &str) -> Result<Seen, Strin
     Ok(Seen::effect(scratch.exists(MARK), told))
 }
 
-/// Two launches, the first under a frame that admits its patch and the second's, the second under
-/// one that does not. Gives what the second's model was told.
+/// Two launches: the first one's frame admits the patches of both, the second one's does not. Returns the tool outputs
+/// that the second one's model got.
 fn twice(codex: &Codex, scratch: &Scratch, by_environment: bool) -> Result<String, String> {
     let wide = Spec::admitting(&["file.write"]).seal(scratch, "wide.json")?;
     let narrow = Spec::admitting(&["web.read"]).seal(scratch, "narrow.json")?;
@@ -93,7 +93,7 @@ fn twice(codex: &Codex, scratch: &Scratch, by_environment: bool) -> Result<Strin
         if !by_environment {
             return Ok(session.entry(&entry.text));
         }
-        // The system's configuration needs no trust, which no hash of ours is printed for here.
+        // The system's configuration needs no trust, and no hash is printed for this entry.
         let etc = scratch.root.join("etc");
         place(&etc.join("codex/config.toml"), &entry.without_flags()?)?;
         Ok(session.wrapped(&over_etc(&etc)).env("MH_FRAME", &frame.path.to_string_lossy()))
@@ -107,7 +107,7 @@ fn twice(codex: &Codex, scratch: &Scratch, by_environment: bool) -> Result<Strin
     Ok(told(&stub, SECOND))
 }
 
-/// What tools told the model in a part of the script.
+/// The tool outputs that the model got in a part of the script.
 fn told(stub: &Stub, part: &str) -> String {
     let asked = stub.asked();
     asked.iter().rfind(|asked| asked.part == part).map(|asked| outputs(&asked.body)).unwrap_or_default()

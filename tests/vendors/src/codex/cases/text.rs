@@ -1,4 +1,4 @@
-//! The frame's text: it is in what the model is asked, whole, or cut by whole sections.
+//! The frame's text is in the model's request, whole or cut by whole sections.
 
 use super::{List, hold, printed};
 use crate::case::Seen;
@@ -38,7 +38,7 @@ pub fn list(list: &mut List) {
                 )
             },
         );
-        // Codex by itself cuts what is above 2,500 tokens, some 10,000 characters, in the middle.
+        // Codex cuts a text above 2,500 tokens, about 10,000 characters, in the middle.
         list.holds(format!("{}: a text of 16,000 characters is there whole", mode.name()), move |codex, scratch| {
             let (text, asked) = first(codex, scratch, mode, &obliging(20, 800), "main")?;
             let message = carrying(&asked, &text);
@@ -70,7 +70,7 @@ fn obliging(count: usize, length: usize) -> Spec {
     (0..count).fold(Spec::admitting(&["shell"]), |spec, n| spec.obligation(&obligation(n, length)))
 }
 
-/// The frame's text as mh-frame-verify prints it, and the first request of a thread.
+/// The frame's text as mh-frame-verify prints it, and a thread's first request.
 fn first(codex: &Codex, scratch: &Scratch, mode: Mode, spec: &Spec, part: &str) -> Result<(String, Asked), String> {
     let frame = spec.seal(scratch, "frame.json")?;
     let entry = printed(scratch, &Ask::pinned(&frame))?;
@@ -127,7 +127,7 @@ fn carrying(asked: &Asked, text: &str) -> Option<String> {
         .map(|message| message.trim().to_string())
 }
 
-/// What is there is the text's beginning up to a line's end, then a word on what is not.
+/// Check that the message is the text's beginning up to a line's end, followed by a note about the rest.
 fn cut(text: &str, message: &str) -> Result<Seen, String> {
     let same: usize = text.chars().zip(message.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     let kept = text.get(..same).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Trust: Codex runs a hook only when the configuration holds the hash of its entry, and
-//! says nothing about one that it skips.
+//! Trust: Codex runs a hook only if the configuration holds the hash of its entry, and skips other hooks without a
+//! message.
 
 use serde_json::Value;
 
