@@ -64,7 +64,7 @@ mod tests {
     /// A payload with one mark of another vendor is still this vendor's, since a release may add a field. A payload
     /// with all marks of another vendor, and none of a third, is the other vendor's.
     #[test]
-    fn a_payload_is_anothers_by_all_of_its_marks_and_by_no_fewer() {
+    fn all_marks_of_a_vendor_and_no_fewer_make_a_payload_its_own() {
         let asked = |own: &Facts, marks: &[&'static str]| {
             stranger(own, &Payload { marks: marks.to_vec(), ..Payload::default() })
         };

@@ -284,7 +284,7 @@ mod tests {
     const SHAPE: &Shape = &Claude::FACTS.payload;
 
     #[test]
-    fn lines_are_those_of_the_text_but_for_what_is_cut_short() {
+    fn lines_are_those_of_the_text_or_cut_to_one_character() {
         for text in ["", "\n", "a", "a\n", "\n\na", "+ab\n-cd\n ef\r\n*** g\n", "é\t\"\u{1f600}\"\n\\", "+\n", "+"] {
             let input = format!("{{\"command\":{}}}", serde_json::Value::from(text));
             let input = Input::read(&input, SHAPE.asked).unwrap();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_by_the_deadline_is_refused_for_that_whatever_it_is() {
+    fn a_payload_not_read_by_the_deadline_is_refused_for_that() {
         for payload in [r#"{"hook_event_name":"PreToolUse"}"#, "[", "{\"a\":0,\"a\":0}"] {
             let why = Payload::read_until(payload.as_bytes(), SHAPE, Some(std::time::Instant::now())).unwrap_err();
             assert_eq!(why, "was not read to its end when the deadline passed");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_be_long_and_not_longer() {
+    fn a_name_may_be_as_long_as_the_limit() {
         for key in ["hook_event_name", "tool_name", "tool_use_id", "session_id", "agent_id", "cwd"] {
             let payload = |length: usize| {
                 let (event, rest) = match key {

@@ -171,7 +171,7 @@ mod tests {
     use super::like;
 
     #[test]
-    fn a_star_is_any_characters() {
+    fn a_star_stands_for_any_characters() {
         for (pattern, name, wanted) in [
             ("a", "a", true),
             ("a", "ab", false),

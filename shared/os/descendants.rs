@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parent_is_read_behind_any_name() {
+    fn the_parent_is_read_after_any_program_name() {
         assert_eq!(parent("12 (a) b) c) S 7 12 12 0"), Some(7));
         assert_eq!(parent(""), None);
     }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_was_done_with_which_file_and_why() {
+    fn an_error_names_the_operation_the_file_and_the_reason() {
         let denied = || io::Error::from_raw_os_error(13);
         let file = Path::new("/a/b");
         for (error, shown, why, source) in [

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_told_once_and_only_when_it_is_whole() {
+    fn a_line_is_passed_on_once_and_only_when_it_is_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let mut follow = Follow::new(path.clone(), 2);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_a_turn_can_write_is_not_read() {
+    fn a_file_that_grows_beyond_the_limits_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         // without a byte on the disk

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_linked_worktree_is_known_by_its_main_checkout_and_the_other_way_round() {
+    fn a_linked_worktree_leads_to_its_main_checkout_and_back() {
         let folder = tempfile::tempdir().unwrap();
         let at = fs_err::canonicalize(folder.path()).unwrap();
         let (main, linked) = (at.join("main"), at.join("linked"));

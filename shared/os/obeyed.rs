@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_program_obeys_is_told_from_what_it_reads() {
+    fn variables_that_change_a_program_are_told_from_others() {
         for name in [
             "BASH_ENV",
             "BASH_FUNC_echo%%",

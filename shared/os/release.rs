@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_is_found_in_what_the_vendors_say_and_compared_by_number() {
+    fn a_release_is_found_in_the_vendors_output_and_compared_by_number() {
         let release = |text| Release::find(text).unwrap();
         assert_eq!(release("2.1.332 (Claude Code)").to_string(), "2.1.332");
         assert_eq!(release("codex-cli 0.171.0\n").to_string(), "0.171.0");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_says_more_than_a_pipe_holds_is_heard_out() {
+    fn a_program_that_writes_more_than_a_pipe_holds_is_read_to_its_end() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo first; head -c 3000000 /dev/zero; exit 3"]);
         let text = said(command).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_holds_the_output_open_is_not_waited_for() {
+    fn a_child_that_holds_stdout_open_is_not_waited_for() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo 1.2.3; sleep 3 &"]);
         let said = said_within(command, PATIENCE, Duration::from_millis(50));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_hangs_is_ended_with_what_it_has_started() {
+    fn a_program_that_hangs_is_ended_with_its_children() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "sleep 1000 & echo $!; wait"]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = started(command).unwrap();

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_in_the_order_of_the_protocol() {
+    fn the_first_fault_in_the_protocols_order_is_named() {
         for (line, wanted) in [
             ("[]", "not one JSON object: it is an array"),
             ("{}", "there is no `format`; a command carries \"format\":\"metaharness.command/1\""),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_command_carries_is_held_to_its_type() {
+    fn the_value_of_another_command_must_have_its_type() {
         let carried = |command: &str| {
             let line = format!("{{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":{command}}}");
             match Command::read(line.as_bytes()).unwrap().order {

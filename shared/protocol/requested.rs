@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_one_line_whatever_the_input_holds() {
+    fn the_question_is_one_line_for_any_input() {
         let requested = Requested {
             run: "s",
             call_id: "c",

@@ -138,14 +138,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_the_plain_definition(glob in "[ab/*]{0,9}", text in "[ab/]{0,9}") {
+        fn matching_agrees_with_the_plain_definition(glob in "[ab/*]{0,9}", text in "[ab/]{0,9}") {
             prop_assert_eq!(matches(&glob, &text), naive(glob.as_bytes(), text.as_bytes()), "{} {}", glob, text);
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_covered_matches_nothing_of_its_own(
+        fn a_covered_glob_matches_no_text_of_its_own(
             wide in "[ab/*]{0,6}",
             narrow in "[ab/*]{0,6}",
             texts in proptest::collection::vec("[abc/]{0,8}", 40),
@@ -155,7 +155,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_not_covered_matches_something_of_its_own(wide in "[ab/*]{0,4}", narrow in "[ab/*]{0,4}") {
+        fn a_glob_that_is_not_covered_matches_a_text_of_its_own(wide in "[ab/*]{0,4}", narrow in "[ab/*]{0,4}") {
             // all short texts: a text that tells two short globs apart is short
             let letters = ['a', 'b', 'c', '/'];
             let mut texts = vec![String::new()];
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_covers_what_it_holds() {
+    fn a_glob_covers_every_glob_inside_it() {
         for (wide, narrow, wanted) in [
             ("**", "secret/**", true),
             ("secret/**", "**", false),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_glob_takes_no_longer_than_its_length_says() {
+    fn a_hostile_glob_takes_time_by_its_length() {
         assert!(!matches(&"*a".repeat(2_000), &"a".repeat(1_999)));
         assert!(!matches(&format!("{}b", "**".repeat(1_000)), &"a".repeat(4_000)));
     }

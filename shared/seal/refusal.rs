@@ -106,7 +106,7 @@ mod tests {
     use crate::seal::{seal, verify};
 
     #[test]
-    fn a_refusal_says_its_name_and_why() {
+    fn a_refusal_has_its_name_and_reason() {
         let sealed = seal(Frame::default());
         let (document, digest) = (sealed.document(), sealed.digest().as_str());
         let other = Digest::of(b"");

@@ -74,7 +74,7 @@ fn the_loop_decides_by_its_rule_and_prints_the_answer() {
 }
 
 #[test]
-fn a_client_without_arguments_says_what_it_wants() {
+fn a_client_without_arguments_prints_its_usage() {
     for (name, says) in [("ask.sh", "ask.sh claude|codex "), ("ask.py", "usage: ask.py claude|codex ")] {
         let ended = Ended::of(bare(client(name)).stdin(Stdio::null()).output().unwrap());
         assert_eq!(ended.code, Some(2), "{ended:?}");
@@ -210,7 +210,7 @@ fn a_person_says_yes_or_no_with_a_reason_or_gives_another_input() {
 }
 
 #[test]
-fn what_cannot_be_replaced_is_said_and_asked_again() {
+fn a_replace_that_is_refused_is_shown_and_asked_again() {
     let room = Room::new();
     turn(&room, "codex", &["one"]);
     let mut terminal = Terminal::start(&room, "codex", &[]);
@@ -241,7 +241,7 @@ fn an_editor_is_given_the_input() {
 }
 
 #[test]
-fn a_call_that_nobody_decides_is_denied_and_the_next_one_shown() {
+fn a_call_that_nobody_decides_is_denied_and_the_next_one_is_shown() {
     let room = Room::new();
     turn(&room, "claude", &["one", "two"]);
     let mut terminal = Terminal::start(&room, "claude", &["--deadline", "1"]);
@@ -254,7 +254,7 @@ fn a_call_that_nobody_decides_is_denied_and_the_next_one_shown() {
 }
 
 #[test]
-fn control_c_stops_the_turn_and_control_d_decides_no_more() {
+fn control_c_stops_the_turn_and_control_d_ends_the_deciding() {
     let room = Room::new();
     turn(&room, "claude", &["one", "two"]);
     let mut terminal = Terminal::start(&room, "claude", &[]);
@@ -277,7 +277,7 @@ fn control_c_stops_the_turn_and_control_d_decides_no_more() {
 }
 
 #[test]
-fn nothing_that_an_agent_writes_is_obeyed_by_the_terminal() {
+fn the_terminal_obeys_no_character_of_the_agents() {
     let room = Room::new();
     turn(&room, "claude", &["a\\u001b]0;b\\u0007\\u009b2Jc\\u007f\\u202e"]);
     let mut terminal = Terminal::start(&room, "claude", &[]);
@@ -290,7 +290,7 @@ fn nothing_that_an_agent_writes_is_obeyed_by_the_terminal() {
 }
 
 #[test]
-fn the_exit_code_is_the_runs() {
+fn the_clients_exit_code_is_the_runs() {
     let room = Room::new();
     room.claude("begin; exit 0");
     let (code, stdout, seen) = Terminal::start(&room, "claude", &[]).end();

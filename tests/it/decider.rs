@@ -180,7 +180,7 @@ fn a_replaced_input_goes_out_whole() {
 }
 
 #[test]
-fn what_a_vendor_would_not_run_is_denied_by_name() {
+fn an_input_that_the_vendor_would_not_run_is_denied_by_name() {
     let room = Room::new();
     let replace = |input: &str| format!(r#"say '{{"decision":"replace","input":{input}}}'"#);
     for (hook, tool, input, new, why) in [
@@ -302,7 +302,7 @@ fn the_question_is_one_line_of_the_protocol() {
 }
 
 #[test]
-fn every_fault_of_a_program_is_a_denial_that_says_which() {
+fn every_fault_of_a_program_is_a_denial_that_names_it() {
     let room = Room::new();
     let allow = r#"say '{"decision":"allow"}'"#;
     for (body, why) in [
@@ -336,7 +336,7 @@ fn every_fault_of_a_program_is_a_denial_that_says_which() {
 }
 
 #[test]
-fn a_decider_that_does_not_answer_in_time_is_ended_and_the_call_denied() {
+fn a_late_decider_is_ended_and_the_call_denied() {
     let room = Room::new();
     let mark = format!("mh-test-{}", std::process::id());
     for body in ["sleep 600", r#"say '{"decision":"allow"}'; sleep 600"#, "exec >&-; sleep 600"] {
@@ -356,7 +356,7 @@ fn a_decider_that_does_not_answer_in_time_is_ended_and_the_call_denied() {
 }
 
 #[test]
-fn a_grandchild_that_keeps_the_pipes_holds_nobody_up() {
+fn a_grandchild_that_keeps_the_pipes_delays_nothing() {
     let room = Room::new();
     // a hook that waited for the grandchild could only report the deadline
     let body = r#"sleep 600 & say '{"decision":"allow"}'"#;
@@ -364,7 +364,7 @@ fn a_grandchild_that_keeps_the_pipes_holds_nobody_up() {
 }
 
 #[test]
-fn a_question_of_megabytes_is_put_whole_and_need_not_be_read() {
+fn a_question_of_megabytes_is_sent_whole_and_need_not_be_read() {
     let room = Room::new();
     let large = payload(CLAUDE, "Write", json!({"file_path": "/a", "content": "x".repeat(5_000_000)}));
     let decider = room.program(r#"printf %s "$line" | wc -c > size; say '{"decision":"allow"}'"#);
@@ -394,7 +394,7 @@ fn serve(listener: UnixListener, answer: &'static str, read: bool) {
 }
 
 #[test]
-fn a_socket_decides_over_one_connection_a_call() {
+fn a_socket_gets_one_connection_for_each_call() {
     let room = Room::new();
     const ALLOW: &str = "{\"format\":\"metaharness.command/1\",\"id\":\"1\",\"command\":\"tool.decide\",\
                          \"call_id\":\"call-1\",\"decision\":{\"decision\":\"allow\"}}";

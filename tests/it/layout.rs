@@ -163,7 +163,7 @@ fn catches(rule: fn(&[Source]) -> Vec<Breach>, path: &str, text: &str, breach: &
 }
 
 #[test]
-fn no_file_is_longer_than_can_be_read_at_once() {
+fn no_file_is_too_long() {
     holds(too_long(&sources()), &[]);
     catches(too_long, "json/a.rs", &"x\n".repeat(LONGEST + 1), &["json/a.rs: 571 lines"]);
     catches(too_long, "json/a.rs", &"x\n".repeat(LONGEST), &[]);
@@ -179,7 +179,7 @@ fn the_pure_rooms_touch_nothing() {
 }
 
 #[test]
-fn no_room_looks_down_the_list() {
+fn no_room_uses_a_room_below_it() {
     holds(looks_down(&sources()), &[]);
     catches(looks_down, "frame/mod.rs", "use crate::os::file;\n", &["frame/mod.rs: os"]);
     catches(looks_down, "hook/a.rs", "use crate::{json::{Layout, Writer}, run, seal};\n", &["hook/a.rs: run"]);
@@ -189,7 +189,7 @@ fn no_room_looks_down_the_list() {
 }
 
 #[test]
-fn a_vendor_is_named_in_its_folder_alone() {
+fn a_vendor_is_named_only_in_its_folder() {
     assert_eq!(vendors(), ["claude", "codex"]);
     holds(names_a_vendor(&sources()), &NAMED);
     catches(names_a_vendor, "run/a.rs", "match kind { Kind::Claude => 1 }\n", &["run/a.rs"]);

@@ -238,7 +238,7 @@ answer fine
 }
 
 #[test]
-fn the_events_of_runs_are_all_that_their_schema_has() {
+fn runs_write_every_event_of_the_schema() {
     let mut seen = Seen::of("event");
     for lines in side_by_side(&scenes(), |scene| lines_of(scene, "events")) {
         assert_eq!((&lines[0]["event"], &lines[0]["seq"]), (&json!("session.started"), &json!(1)), "{lines:?}");
@@ -265,7 +265,7 @@ fn the_events_of_runs_are_all_that_their_schema_has() {
 }
 
 #[test]
-fn the_records_of_runs_are_all_that_their_schema_has() {
+fn runs_write_every_record_of_the_schema() {
     let mut seen = Seen::of("stream");
     for lines in side_by_side(&scenes(), |scene| lines_of(scene, "stream-json")) {
         assert_eq!(lines.last().unwrap()["type"], "result", "{lines:?}");
@@ -293,7 +293,7 @@ esac
 }
 
 #[test]
-fn the_commands_that_are_read_are_all_that_their_schema_has() {
+fn every_command_of_the_schema_is_read() {
     let mut seen = Seen::of("command");
     let well = |line: &str| {
         protocol::Command::read(line.as_bytes()).is_ok_and(|command| match command.order {
@@ -359,7 +359,7 @@ fn the_commands_that_are_read_are_all_that_their_schema_has() {
 }
 
 #[test]
-fn the_words_of_the_schemas_are_those_of_the_code() {
+fn the_schemas_and_the_code_have_the_same_words() {
     let words = |schema: &Value, at: &str| -> Vec<String> {
         let list = schema.pointer(at).and_then(Value::as_array).unwrap_or_else(|| panic!("no list at {at}"));
         let word =
@@ -405,7 +405,7 @@ fn run(program: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn schemas_are_printed_by_name_and_are_schemas() {
+fn schemas_are_printed_by_name_and_are_valid() {
     for name in schema::SCHEMAS {
         let (code, stdout, _) = run("mh-run", &["schema", name]);
         assert_eq!((code, stdout.as_str()), (Some(0), &*schema::text(name)));
@@ -427,7 +427,7 @@ fn schemas_are_printed_by_name_and_are_schemas() {
 }
 
 #[test]
-fn capabilities_are_what_the_run_goes_by() {
+fn capabilities_agree_with_the_run() {
     let mut seen = Seen::of("capabilities");
     for vendor in adapter::ALL.iter().copied() {
         let word = vendor.facts().word;
@@ -482,7 +482,7 @@ fn capabilities_are_what_the_run_goes_by() {
 }
 
 #[test]
-fn frames_are_what_their_schema_says_where_a_schema_can_say_it() {
+fn the_schema_of_frames_agrees_with_the_verifier() {
     let mut seen = Seen::of("frame");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut refused = 0;
@@ -563,7 +563,7 @@ fn leave_out(value: &mut Value) {
 }
 
 #[test]
-fn what_verify_prints_is_all_that_its_schema_has() {
+fn verify_prints_every_field_of_its_schema() {
     let mut seen = Seen::of("verify");
     let room = Room::new();
     fs_err::File::create(room.path("large")).unwrap().set_len(17 * 1024 * 1024).unwrap();
@@ -588,7 +588,7 @@ fn what_verify_prints_is_all_that_its_schema_has() {
 }
 
 #[test]
-fn the_lines_of_audits_are_all_that_their_schema_has() {
+fn audits_have_every_field_of_their_schema() {
     let mut seen = Seen::of("audit");
     let room = Room::new();
     let text = r#"#!/bin/sh

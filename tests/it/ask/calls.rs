@@ -123,7 +123,7 @@ fn each_deadline_is_counted_from_its_own_call() {
 }
 
 #[test]
-fn an_id_that_comes_again_is_denied_and_takes_nothing_from_the_first() {
+fn a_repeated_call_id_is_denied_and_leaves_the_first_call_alone() {
     let room = Room::new();
     let again = "hook PreToolUse Bash c1 '{\"command\":\"x\"}'; cp \"$ROOM/answer\" \"$ROOM/same\"; \
                  hook PreToolUse Bash c1 '{\"command\":\"rm\"}'; cp \"$ROOM/answer\" \"$ROOM/other\"; \
@@ -151,7 +151,7 @@ fn an_id_that_comes_again_is_denied_and_takes_nothing_from_the_first() {
 }
 
 #[test]
-fn only_what_the_frame_admits_is_asked_about() {
+fn the_embedder_is_asked_only_about_admitted_calls() {
     for kind in ["claude", "codex"] {
         let room = Room::new();
         let (tool, input) = match kind {

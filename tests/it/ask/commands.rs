@@ -88,7 +88,7 @@ fn a_line_that_is_no_command_is_malformed_under_its_id_or_a_dash() {
 }
 
 #[test]
-fn a_command_that_cannot_be_honoured_is_refused_by_name_when_it_is_well_formed() {
+fn a_well_formed_command_that_cannot_be_done_is_refused_by_name() {
     for kind in ["claude", "codex"] {
         let room = Room::new();
         match kind {
@@ -197,7 +197,7 @@ fn a_flood_is_answered_line_by_line_in_its_order() {
 }
 
 #[test]
-fn whoever_goes_on_saying_lines_is_answered_until_the_last_line_and_does_not_hold_it_up() {
+fn commands_are_answered_until_the_last_line_and_do_not_delay_it() {
     let room = Room::new();
     room.claude(ONE_CALL);
     let mut command = room.governed("claude", &["--decisions", "ask"]);
@@ -285,7 +285,7 @@ fn a_replace_goes_through_whole_or_is_refused_by_name() {
 }
 
 #[test]
-fn codex_takes_a_replace_where_it_takes_all_of_it() {
+fn codex_takes_a_replace_only_as_a_whole() {
     let room = Room::new();
     room.codex("begin; call c1 Bash '{\"command\":\"x\"}' CommandExecution; answer fine");
     // an audit by --audit holds no inputs, and the line has the input all the same

@@ -35,7 +35,7 @@ fn abandoned(over: &Over, why: &str) {
 }
 
 #[test]
-fn interrupt_and_halt_deny_what_waits_and_then_stop_the_turn() {
+fn interrupt_and_halt_deny_waiting_calls_and_then_stop_the_turn() {
     for (kind, number, name, reason) in
         [("claude", 1, "interrupt", "killed"), ("codex", 2, "halt", "steer-halt"), ("claude", 3, "halt", "steer-halt")]
     {
@@ -81,7 +81,7 @@ fn a_turn_that_is_with_the_model_is_stopped_too() {
 }
 
 #[test]
-fn a_turn_that_answers_although_it_was_told_to_stop_has_answered() {
+fn a_turn_that_answers_after_a_stop_counts_as_answered() {
     let room = Room::new();
     room.claude("trap 'answer late; exit 0' INT; begin; while :; do sleep 0.05; done");
     let mut run = Asking::start(&room, "claude", &[]);
@@ -154,7 +154,7 @@ fn an_embedder_that_is_killed_leaves_nothing_running() {
 }
 
 #[test]
-fn a_signal_and_the_end_of_the_time_deny_what_waits() {
+fn a_signal_and_the_timeout_deny_waiting_calls() {
     let (room, first) = (Room::new(), mark(7));
     let run = two_waiting(&room, "claude", &first, &[]);
     signal(run.child.id(), "TERM");
@@ -172,7 +172,7 @@ fn a_signal_and_the_end_of_the_time_deny_what_waits() {
 }
 
 #[test]
-fn time_goes_by_however_much_the_vendor_says() {
+fn the_timeout_holds_however_much_the_vendor_writes() {
     let room = Room::new();
     // this vendor ignores signals and never stops writing
     let flood = "trap '' INT TERM; yes \"$(use c1 Bash '{}')\"";
@@ -202,7 +202,7 @@ fn a_vendor_that_ends_while_a_call_waits_takes_the_call_with_it() {
 }
 
 #[test]
-fn a_hook_that_is_killed_while_it_waits_is_told_and_its_call_is_unenforced_if_it_runs() {
+fn a_hook_killed_while_it_waits_is_reported_and_its_call_counts_as_unenforced_if_it_runs() {
     let room = Room::new();
     // the behaviour of a vendor that runs a call whose hook failed
     let call = "use c1 Bash '{\"command\":\"x\"}'; hook PreToolUse Bash c1 '{\"command\":\"x\"}'; result c1 false ran";
@@ -229,7 +229,7 @@ fn a_hook_that_is_killed_while_it_waits_is_told_and_its_call_is_unenforced_if_it
 }
 
 #[test]
-fn when_the_run_itself_is_killed_the_call_that_waits_is_denied() {
+fn a_waiting_call_is_denied_when_the_run_is_killed() {
     let room = Room::new();
     room.claude("begin; hook PreToolUse Bash c1 '{\"command\":\"x\"}'; echo $code > \"$ROOM/code\"");
     let mut run = Asking::start(&room, "claude", &[]);
@@ -245,7 +245,7 @@ fn when_the_run_itself_is_killed_the_call_that_waits_is_denied() {
 }
 
 #[test]
-fn the_last_line_says_why_by_the_vendors_own_record() {
+fn the_last_lines_reason_follows_the_vendors_own_record() {
     let record = |more: &str| format!("say '{{\"type\":\"result\",{more},\"num_turns\":2}}'");
     for (body, code, reason, process) in [
         ("answer fine".to_string(), 0, "completed", 0),
@@ -264,7 +264,7 @@ fn the_last_line_says_why_by_the_vendors_own_record() {
 }
 
 #[test]
-fn a_refusal_can_be_made_to_count() {
+fn a_denied_call_can_fail_the_run() {
     let room = Room::new();
     room.claude("begin; call c1 Bash '{\"command\":\"x\"}'; answer fine");
     for (more, code) in [(&[][..], 0), (&["--fail-on-denied"], 1)] {
@@ -280,7 +280,7 @@ fn a_refusal_can_be_made_to_count() {
 }
 
 #[test]
-fn an_audit_that_is_taken_away_ends_in_a_last_line_all_the_same() {
+fn a_run_whose_audit_vanishes_still_writes_its_last_line() {
     let room = Room::new();
     let audit = room.path("audit");
     room.claude("begin; rm \"$ROOM/audit\"; mkdir \"$ROOM/audit\"; call c1 Bash '{\"command\":\"x\"}'; answer fine");
@@ -295,7 +295,7 @@ fn an_audit_that_is_taken_away_ends_in_a_last_line_all_the_same() {
 }
 
 #[test]
-fn standard_input_is_for_commands_and_the_vendor_never_has_it() {
+fn stdin_is_for_commands_and_the_vendor_never_gets_it() {
     let room = Room::new();
     room.claude("begin; readlink /proc/self/fd/0 > \"$ROOM/fd\"; answer fine");
     let mut run = Asking::start(&room, "claude", &[]);
@@ -320,7 +320,7 @@ fn a_run_that_waits_ends_with_the_process_that_it_waits_for() {
 
 /// Codex's stream tells of a call only when it is over; until then, only the hook tells that it runs.
 #[test]
-fn a_turn_that_the_embedder_stops_in_a_call_says_so_however_little_the_vendor_has_told() {
+fn a_turn_stopped_during_a_call_reports_it_however_little_the_vendor_wrote() {
     for (kind, name) in [("codex", "interrupt"), ("codex", "halt"), ("claude", "interrupt")] {
         let room = Room::new();
         let body =

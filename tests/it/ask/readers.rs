@@ -37,7 +37,7 @@ fn a_reader_that_stops_for_a_while_loses_nothing_and_holds_no_call_up() {
 }
 
 #[test]
-fn a_run_that_is_stopped_does_not_wait_for_a_reader_that_takes_nothing() {
+fn a_stopped_run_does_not_wait_for_a_reader_that_reads_nothing() {
     side_by_side(&[(20, &[][..]), (21, &["--timeout", "2"])], |&(number, more)| {
         let (room, mark) = (Room::new(), mark(number));
         let (mut run, stdout) = stuck(&room, &format!("touch \"$ROOM/ready\"; setsid sleep {mark} & flood"), more);
@@ -55,7 +55,7 @@ fn a_run_that_is_stopped_does_not_wait_for_a_reader_that_takes_nothing() {
 }
 
 #[test]
-fn a_vendor_that_is_told_to_stop_can_say_its_last_although_nobody_reads() {
+fn a_vendor_told_to_stop_can_write_its_last_lines_without_a_reader() {
     let room = Room::new();
     let body = "flood & trap 'answer late; touch \"$ROOM/late\"; exit 0' INT; touch \"$ROOM/ready\"; \
                 while :; do sleep 0.05; done";
@@ -100,7 +100,7 @@ fn a_second_signal_does_not_wait_at_all() {
 }
 
 #[test]
-fn an_answer_that_nobody_takes_ends_with_a_signal() {
+fn a_run_whose_answer_nobody_reads_ends_at_a_signal() {
     side_by_side(&["text", "json", "stream-json", "events"], |&format| {
         let room = Room::new();
         room.claude(&format!("{FLOOD}; begin; answer \"$much$much\"; touch \"$ROOM/ready\""));
@@ -139,7 +139,7 @@ fn a_stdout_that_fails_stops_the_vendor_in_every_form_of_lines() {
 }
 
 #[test]
-fn a_reader_that_hangs_up_in_the_middle_stops_the_vendor_and_one_that_reads_on_can_halt_it() {
+fn a_reader_that_hangs_up_stops_the_vendor_and_one_that_reads_on_can_halt_it() {
     let (room, mark) = (Room::new(), mark(26));
     room.claude(&format!("{FLOOD}; begin; flood; setsid sleep {mark} & sleep {mark}"));
     let mut run = Asking::start(&room, "claude", &[]);
@@ -156,7 +156,7 @@ fn a_reader_that_hangs_up_in_the_middle_stops_the_vendor_and_one_that_reads_on_c
 }
 
 #[test]
-fn a_transcript_that_nobody_reads_holds_nothing_up() {
+fn an_unread_transcript_delays_nothing() {
     let room = Room::new();
     room.claude(&format!("{FLOOD}; begin; flood; call c1 Bash '{{\"command\":\"x\"}}'; answer fine"));
     // stderr is a pipe that is read when everything else is over

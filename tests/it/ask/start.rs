@@ -6,7 +6,7 @@ use crate::ask::asking::Asking;
 use crate::common::room::{Ended, Room};
 
 #[test]
-fn a_need_that_cannot_be_met_is_told_in_lines_before_the_vendor_is_started() {
+fn a_need_that_cannot_be_met_ends_the_run_in_lines_before_the_vendor_starts() {
     for kind in ["claude", "codex"] {
         for control in ["frame.set", "message.inject", "steer", "permission.set"] {
             let room = Room::new();
@@ -28,7 +28,7 @@ fn a_need_that_cannot_be_met_is_told_in_lines_before_the_vendor_is_started() {
 }
 
 #[test]
-fn needs_that_can_be_met_are_no_hindrance() {
+fn a_run_whose_needs_are_met_starts() {
     let room = Room::new();
     room.claude("begin; answer fine").codex("begin; answer fine");
     for kind in ["claude", "codex"] {
@@ -39,7 +39,7 @@ fn needs_that_can_be_met_are_no_hindrance() {
 }
 
 #[test]
-fn an_option_that_another_layer_would_win_by_is_shadowed() {
+fn an_option_that_would_overrule_the_frame_is_refused() {
     for (kind, option) in [("claude", "--dangerously-skip-permissions"), ("codex", "--full-auto")] {
         let room = Room::new();
         room.claude("touch \"$ROOM/started\"").codex("touch \"$ROOM/started\"");
@@ -54,7 +54,7 @@ fn an_option_that_another_layer_would_win_by_is_shadowed() {
 }
 
 #[test]
-fn what_goes_with_ask_and_what_does_not() {
+fn options_that_go_with_ask_and_options_that_do_not() {
     let room = Room::new();
     room.claude("begin; answer fine");
     let ask = |more: &[&str]| room.run("claude", &[&["--decisions", "ask"], more].concat());
@@ -86,7 +86,7 @@ fn what_goes_with_ask_and_what_does_not() {
 }
 
 #[test]
-fn what_is_refused_for_another_cause_says_nothing_on_standard_output() {
+fn a_run_that_is_refused_for_another_reason_leaves_stdout_empty() {
     let room = Room::new();
     room.claude("begin; answer fine");
     room.run("claude", &["--decisions", "ask", "--digest", &"0".repeat(64)]).refused("frame.json: ");

@@ -62,7 +62,7 @@ fn garbage_and_silence_change_nothing() {
 }
 
 #[test]
-fn more_connections_than_there_are_descriptors_do_not_keep_a_hook_out() {
+fn more_connections_than_descriptors_do_not_keep_a_hook_out() {
     let room = Room::new();
     room.claude(ONE_CALL);
     let command = room.governed("claude", &["--decisions", "ask"]);
@@ -90,7 +90,7 @@ fn more_connections_than_there_are_descriptors_do_not_keep_a_hook_out() {
 }
 
 #[test]
-fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
+fn a_stranger_that_asks_in_a_hooks_place_gets_no_call_run() {
     let (room, mut run, path) = begun();
     let ask = |line: &str| {
         let mut stranger = UnixStream::connect(&path).unwrap();
@@ -115,7 +115,7 @@ fn whoever_asks_in_a_hooks_place_gets_no_call_run() {
 }
 
 #[test]
-fn one_that_asks_and_hangs_up_is_told_and_waits_no_more() {
+fn a_question_whose_asker_hangs_up_is_reported_and_waits_no_longer() {
     let (room, mut run, path) = begun();
     let mut stranger = UnixStream::connect(path).unwrap();
     stranger.write_all(question("c7", "{}").as_bytes()).unwrap();
@@ -155,7 +155,7 @@ fn usurp(path: &std::path::Path, decision: serde_json::Value, real: Option<PathB
 }
 
 #[test]
-fn whoever_answers_in_the_embedders_place_leaves_the_turn_unenforced() {
+fn a_stranger_that_answers_in_the_embedders_place_leaves_the_turn_unenforced() {
     let own = json!({"decision": "replace", "input": {"command": "mine"}});
     let (embedders, abstain) =
         (json!({"decision": "replace", "input": {"command": "y"}}), json!({"decision": "abstain"}));

@@ -74,7 +74,7 @@ fn every_record_is_there_and_results_are_joined_to_their_calls() {
 }
 
 #[test]
-fn an_approval_is_somebodys_word() {
+fn an_approval_is_the_deciders_decision() {
     let room = Room::new();
     room.claude("begin; call c1 Bash '{\"command\":\"x\"}'; call c2 Bash '{\"command\":\"y\"}'; answer fine");
     let decider = room.program(
@@ -109,7 +109,7 @@ fn an_approval_is_somebodys_word() {
 }
 
 #[test]
-fn what_a_sub_agent_does_is_in_its_call_alone() {
+fn a_sub_agents_work_stands_in_its_call_alone() {
     let room = Room::new();
     let nested = "say '{\"type\":\"assistant\",\"parent_tool_use_id\":\"c0\",\"message\":{\"id\":\"n\",\"content\":[{\"type\":\"text\",\"text\":\"inner\"},{\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"Bash\",\"input\":{}}]}}'; \
                   agent=a1; hook PreToolUse Bash c1 '{}'; agent=; result c1 false inner";

@@ -10,7 +10,7 @@ fn told(room: &Room, kind: &str, more: &[&str]) -> Over {
 }
 
 #[test]
-fn a_governed_turn_is_told_with_what_the_frame_decided() {
+fn the_lines_of_a_governed_turn_have_the_frames_decisions() {
     for kind in ["claude", "codex"] {
         let room = Room::new();
         let patch = match kind {
@@ -45,7 +45,7 @@ fn a_governed_turn_is_told_with_what_the_frame_decided() {
 }
 
 #[test]
-fn commands_are_not_heard_where_nobody_is_asked() {
+fn commands_are_not_read_without_decisions_ask() {
     let room = Room::new();
     room.claude("begin; call c1 Bash '{\"command\":\"x\"}'; answer fine");
     let mut command = room.governed("claude", &["--output-format", "events"]);
@@ -59,7 +59,7 @@ fn commands_are_not_heard_where_nobody_is_asked() {
 }
 
 #[test]
-fn what_a_turn_meets_on_its_way_is_told() {
+fn limits_refused_credentials_and_unknown_records_have_their_lines() {
     let room = Room::new();
     room.claude(
         "begin; say '{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"allowed\",\"rateLimitType\":\"five_hour\",\"resetsAt\":1,\"isUsingOverage\":false}}'
@@ -97,7 +97,7 @@ fn a_turn_without_a_frame_says_so() {
 }
 
 #[test]
-fn the_session_is_told_before_its_calls_however_early_the_hook_is() {
+fn the_sessions_line_stands_before_its_calls_even_if_the_hook_is_first() {
     let room = Room::new();
     let hook = "hook PreToolUse Bash c1 '{\"command\":\"x\"}'";
     room.claude(&format!(
@@ -118,7 +118,7 @@ fn the_session_is_told_before_its_calls_however_early_the_hook_is() {
 }
 
 #[test]
-fn a_call_of_a_session_that_never_says_it_has_begun_is_put_all_the_same() {
+fn a_call_of_a_session_without_a_first_record_is_asked_about_too() {
     let room = Room::new();
     room.claude("hook PreToolUse Bash c1 '{\"command\":\"x\"}'; answer fine");
     let mut run = Asking::start(&room, "claude", &[]);

@@ -108,7 +108,7 @@ fn a_line_that_cannot_be_written() {
 }
 
 #[test]
-fn what_a_link_leads_to_is_neither_written_nor_made() {
+fn the_target_of_a_link_is_neither_written_nor_made() {
     let scratch = Scratch::new();
     let target = scratch.file("target", "kept\n");
     symlink(&target, scratch.path("link")).unwrap();

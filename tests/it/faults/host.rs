@@ -141,7 +141,7 @@ pub fn codex(event: Event, ended: &Ended) -> Host {
 
 /// The measured tables about a hook's answer, so that a stand-in that is too lenient is noticed.
 #[test]
-fn the_hosts_are_as_they_were_measured() {
+fn the_stand_in_hosts_are_as_measured() {
     let ended =
         |code, stdout: &str, stderr: &str| Ended { code, late: false, stdout: stdout.into(), stderr: stderr.into() };
     let deny = |more: &str| {

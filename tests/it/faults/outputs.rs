@@ -97,7 +97,7 @@ fn lose(trial: &mut Trial<'_>, stdout: Option<Lost>, stderr: Option<Lost>) {
 }
 
 #[test]
-fn standard_output_is_lost() {
+fn stdout_is_lost() {
     let mut rows: Vec<Row> = Vec::new();
     for (name, lost) in WAYS {
         rows.push(mute(format!("call: {name}"), move |trial| lose(trial, Some(lost), None)));
@@ -110,7 +110,7 @@ fn standard_output_is_lost() {
 }
 
 #[test]
-fn standard_error_is_lost() {
+fn stderr_is_lost() {
     let mut rows: Vec<Row> = Vec::new();
     for (name, lost) in WAYS {
         let set = move |trial: &mut Trial<'_>| lose(trial, None, Some(lost));
@@ -224,7 +224,7 @@ fn why(name: &str) -> &str {
 }
 
 #[test]
-fn a_text_that_is_lost_is_told_on_stderr() {
+fn a_lost_text_is_reported_on_stderr() {
     // at the start of a session, where no answer stops anything
     let golden = fixture("golden/frame.json");
     for (name, lost) in WAYS.into_iter().filter(|(name, _)| name.starts_with("/dev") || why(name) != why("closed")) {
@@ -242,7 +242,7 @@ fn a_text_that_is_lost_is_told_on_stderr() {
 }
 
 #[test]
-fn what_a_program_says_about_itself_is_never_lost_in_silence() {
+fn a_lost_help_text_is_reported() {
     for vendor in [CLAUDE, CODEX] {
         for flag in ["--help", "--table", "--version"] {
             let mut run = Run::hook(vendor).args([flag]);

@@ -47,7 +47,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn what_is_not_one_object_of_json() {
+fn payloads_that_are_not_one_json_object() {
     let twice = "has the key `";
     hold(
         "payload",
@@ -133,7 +133,7 @@ fn member(name: &str, says: &str, key: &'static str, value: Value) -> Row {
 }
 
 #[test]
-fn what_is_of_the_wrong_type() {
+fn members_of_the_wrong_type() {
     let unknown = "is unknown to the tool table of ";
     let event = "the payload has no string `hook_event_name`";
     let mut rows = Vec::new();
@@ -212,7 +212,7 @@ fn what_is_of_the_wrong_type() {
 }
 
 #[test]
-fn what_another_agent_sends() {
+fn payloads_of_another_agent() {
     let whose = |name: &str, product: &'static str, vendors, change: fn(&mut Value)| {
         blocks(name, format!("the payload is {product}'s, and this hook is "), move |trial| {
             let mut payload: Value = serde_json::from_slice(&trial.payload).unwrap();
@@ -249,7 +249,7 @@ fn what_another_agent_sends() {
 }
 
 #[test]
-fn what_is_odd_and_can_be_relied_on() {
+fn odd_payloads_that_are_valid() {
     let more = |name: &str, more: String| {
         borne(name, move |trial| {
             let (text, end) = text(trial);
@@ -276,7 +276,7 @@ fn what_is_odd_and_can_be_relied_on() {
 
 /// The reason names the fault's place to the byte.
 #[test]
-fn the_place_of_a_fault_is_told() {
+fn the_place_of_a_fault_is_named() {
     for vendor in [CLAUDE, CODEX] {
         let scratch = Scratch::new();
         let says = |payload: String| {

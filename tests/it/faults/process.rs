@@ -189,7 +189,7 @@ fn signals_and_a_decider() {
 
 /// Ends that no program can answer: the entry has to block the call.
 #[test]
-fn what_ends_the_program() {
+fn ends_that_no_program_can_answer() {
     let killed = |name: &str, signal: &'static str| {
         let line = format!("(sleep 0.4; kill -{signal} $$) >/dev/null 2>&1 </dev/null & exec \"$@\"");
         ends(name, move |trial| {
@@ -274,7 +274,7 @@ fn a_system_that_lacks_what_it_should_have() {
 
 /// A person who starts a hook at a terminal and types nothing can end it by Ctrl-C.
 #[test]
-fn somebody_at_a_terminal_can_end_a_hook() {
+fn a_person_at_a_terminal_can_end_a_hook() {
     for vendor in [CLAUDE, CODEX] {
         let program = Run::hook(vendor).command.get_program().to_owned();
         let line =

@@ -46,7 +46,7 @@ fn calls(trace: &str) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn killed_at_every_call_of_the_system_it_leaves_the_old_bytes_or_the_new() {
+fn a_seal_killed_at_any_system_call_leaves_the_old_bytes_or_the_new() {
     if !can("a seal that is killed at every point", &["strace", "-o", "/dev/null", "true"]) {
         return;
     }

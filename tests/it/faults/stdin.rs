@@ -90,7 +90,7 @@ fn an_input_that_is_not_there_or_cannot_be_read() {
 }
 
 #[test]
-fn an_input_that_is_never_done() {
+fn an_input_that_never_ends() {
     hold(
         "standard input without an end",
         vec![
@@ -146,7 +146,7 @@ fn an_input_that_is_never_done() {
 }
 
 #[test]
-fn an_input_that_takes_its_time_or_is_of_another_kind() {
+fn an_input_that_is_slow_or_of_another_kind() {
     hold(
         "standard input, odd but whole",
         vec![
@@ -208,7 +208,7 @@ fn an_input_that_takes_its_time_or_is_of_another_kind() {
 }
 
 #[test]
-fn sixty_four_mebibytes_are_kept_and_what_is_more_is_read_and_refused() {
+fn sixty_four_mebibytes_are_kept_and_a_longer_payload_is_read_and_refused() {
     const MOST: usize = 64 * 1024 * 1024;
     let large = |trial: &mut Trial<'_>, size: usize| {
         trial.payload.resize(size, b' ');

@@ -11,7 +11,7 @@ use crate::faults::host::{self, Ended, Event, Host};
 /// Three files take turns under one name: the pinned frame, a frame that was edited to admit more, and a sealed frame
 /// that admits more. A call that the pinned frame does not admit is never admitted, whichever file is read.
 #[test]
-fn r50_ten_thousand_hooks_and_never_one_by_another_frame() {
+fn ten_thousand_hooks_all_judge_by_the_pinned_frame() {
     // hooks of both vendors together
     let runs: usize = times(10_000, 1_000);
     let scratch = Scratch::new();

@@ -71,7 +71,7 @@ fn a_decision_is_one_line_with_everything_but_the_input() {
 }
 
 #[test]
-fn what_does_not_come_to_the_frame_is_decided_by_the_adapter() {
+fn calls_that_never_reach_the_frame_are_decided_by_the_adapter() {
     let scratch = Scratch::new();
     let audit = scratch.path("audit.jsonl");
     for vendor in VENDORS {
@@ -110,7 +110,7 @@ fn events_that_decide_nothing_leave_no_line() {
 }
 
 #[test]
-fn the_file_is_its_owners_alone_and_keeps_what_it_holds() {
+fn the_file_is_readable_by_its_owner_alone_and_keeps_its_lines() {
     let scratch = Scratch::new();
     let audit = scratch.path("audit.jsonl");
     fire(CLAUDE, &audit, &call(CLAUDE, "Bash", json!({})));
@@ -124,7 +124,7 @@ fn the_file_is_its_owners_alone_and_keeps_what_it_holds() {
 }
 
 #[test]
-fn a_line_that_a_crash_cut_short_is_not_glued_to() {
+fn a_line_that_a_crash_cut_short_is_ended_first() {
     let scratch = Scratch::new();
     let whole = "{\"at\":\"2026-01-01T00:00:00.000Z\"}\n";
     for (before, good) in
@@ -140,7 +140,7 @@ fn a_line_that_a_crash_cut_short_is_not_glued_to() {
 }
 
 #[test]
-fn the_audit_is_told_by_flag_or_variable_and_is_absolute() {
+fn the_audit_is_set_by_flag_or_variable_and_is_absolute() {
     let scratch = Scratch::new();
     let audit = scratch.path("audit.jsonl");
     let run = Run::hook(CODEX).env("MH_FRAME", fixture("golden/frame.json")).env("MH_AUDIT", &audit);

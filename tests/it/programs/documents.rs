@@ -81,7 +81,7 @@ fn the_golden_document_can_be_built_from_flags() {
 }
 
 #[test]
-fn the_frames_to_start_from_are_sealed_in_the_form_on_disk_and_admit_what_they_are_named_for() {
+fn the_frames_to_start_from_are_sealed_and_admit_what_their_names_say() {
     for (name, admits) in [
         ("nothing", &[][..]),
         ("read-only", &["dir.list", "file.read", "search"]),
@@ -138,7 +138,7 @@ fn word(operation: &serde_json::Value) -> String {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_another_thing_than_a_document_that_is_refused() {
+fn an_unreadable_file_differs_from_a_refused_document() {
     let scratch = crate::common::Scratch::new();
     let fifo = scratch.path("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();

@@ -73,7 +73,7 @@ fn a_command_inside_a_skill_is_judged_under_its_own_event() {
 }
 
 #[test]
-fn an_approval_that_is_admitted_is_left_to_the_person_but_for_mcp_on_codex() {
+fn an_admitted_approval_is_left_to_the_person_except_for_mcp_on_codex() {
     for vendor in VENDORS {
         fire(vendor, &at(vendor, "PermissionRequest", "Bash")).is_silent();
     }
@@ -95,7 +95,7 @@ fn an_approval_that_is_admitted_is_left_to_the_person_but_for_mcp_on_codex() {
 }
 
 #[test]
-fn an_approval_is_denied_as_each_vendor_hears_it() {
+fn an_approval_is_denied_in_each_vendors_form() {
     for (vendor, tool, code) in [(CLAUDE, "WebFetch", 0), (CODEX, "web_search", 2)] {
         for (answer, reason) in [
             (fire(vendor, &at(vendor, "PermissionRequest", tool)), NOT_ADMITTED.replace("WebFetch", tool)),
@@ -232,7 +232,7 @@ fn an_event_that_is_not_known_is_a_denial_only_where_a_tool_waits() {
 }
 
 #[test]
-fn of_several_faults_the_first_in_order_is_told() {
+fn the_first_of_several_faults_is_named() {
     for vendor in VENDORS {
         let says = |run: Run, why: &str| {
             let reason = run.answer().denial();
@@ -282,7 +282,7 @@ fn a_reason_is_ascii_and_bounded_and_keeps_what_to_do_next() {
 }
 
 #[test]
-fn a_long_name_does_not_take_the_place_of_what_is_said_about_it() {
+fn a_long_name_leaves_room_for_the_reason() {
     let scratch = crate::common::Scratch::new();
     let long = "n".repeat(3_000);
     let names = "n".repeat(250) + "/";

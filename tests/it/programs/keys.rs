@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn of_very_many_keys_the_first_duplicate_is_found_and_none_where_all_differ() {
+fn the_first_duplicate_among_many_keys_is_found() {
     let count: usize = 20_000;
     for head in ["", r"\u0061\u0062", "hhhhhhhhh"] {
         let mut keys: Vec<String> = (0..count).map(|n| format!("\"{head}{n:x}\"")).collect();

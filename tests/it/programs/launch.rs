@@ -78,7 +78,7 @@ fn the_frame_is_taken_from_the_flag_or_from_the_variable() {
 }
 
 #[test]
-fn a_path_need_not_be_utf_8_and_its_name_cannot_pose_as_words() {
+fn a_path_need_not_be_utf_8_and_cannot_forge_words() {
     let scratch = Scratch::new();
     let name = std::ffi::OsString::from_vec(b"fr\xffame \n\xd0\xb0.json".to_vec());
     let path = scratch.root().join(&name);
@@ -90,7 +90,7 @@ fn a_path_need_not_be_utf_8_and_its_name_cannot_pose_as_words() {
 }
 
 #[test]
-fn a_pin_is_held_to() {
+fn the_frame_must_have_the_pinned_digest() {
     let other = "0".repeat(64);
     for vendor in VENDORS {
         passes(vendor, admitted(vendor).frame(golden()).args(["--digest", GOLDEN]));
@@ -215,7 +215,7 @@ fn a_flag_that_is_not_known_blocks_with_the_reason() {
 }
 
 #[test]
-fn what_the_program_says_about_itself_goes_to_stdout_and_needs_no_call() {
+fn help_version_and_table_go_to_stdout_and_need_no_call() {
     for (vendor, release) in [(CLAUDE, "Claude Code 2.1.332"), (CODEX, "Codex 0.171.0")] {
         let say = |flag: &str| {
             let answer = Run::hook(vendor).args([flag]).answer();

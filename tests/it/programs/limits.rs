@@ -42,7 +42,7 @@ fn sixteen_mebibytes_are_read_and_one_byte_more_is_not() {
 }
 
 #[test]
-fn standard_input_is_bounded_as_a_file_is() {
+fn stdin_is_bounded_like_a_file() {
     // this test writes by hand, since a program that stopped reading would break the pipe
     let mut child = Run::of("mh-frame-verify").args(["-"]).command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -66,7 +66,7 @@ fn a_hundred_and_twenty_seven_levels_are_read_and_one_more_is_not() {
 }
 
 #[test]
-fn what_is_not_utf_8_is_called_by_its_name() {
+fn bytes_that_are_not_utf_8_are_named() {
     let golden = golden(|text| text);
     let utf16 = |order: fn(u16) -> [u8; 2]| golden.encode_utf16().flat_map(order).collect::<Vec<u8>>();
     refused([&[0xEF, 0xBB, 0xBF], golden.as_bytes()].concat(), BOM);
@@ -150,7 +150,7 @@ fn says(vendor: &str, tool: &str, input: Value) -> Option<String> {
 }
 
 #[test]
-fn a_path_longer_than_any_that_is_opened_is_denied_in_no_time() {
+fn a_path_too_long_to_open_is_denied_at_once() {
     // following links takes time by the square of a path's length, since each prefix is looked up
     let long = |parts: usize| format!("/{}x", "a/".repeat(parts));
     let why =

@@ -53,7 +53,7 @@ const AMBIGUOUS: &str = "can be read as 2 different pairs of mcp server and tool
                          ambiguous, and so not admitted";
 
 #[test]
-fn a_plain_pair_is_told_by_its_name_alone() {
+fn a_plain_pair_is_known_by_its_name_alone() {
     let case = Case::admitting(&[("lab", "note")]);
     for vendor in [CLAUDE, CODEX] {
         case.admits(vendor, &call(vendor, "mcp__lab__note", json!({})));
@@ -77,7 +77,7 @@ fn a_plain_pair_is_told_by_its_name_alone() {
 }
 
 #[test]
-fn the_raw_name_of_the_server_settles_what_the_rendered_one_cannot() {
+fn the_servers_raw_name_settles_an_ambiguous_one() {
     let case = Case::admitting(&[("a", "b__note")]);
     case.admits(CLAUDE, &named("mcp__a__b__note", "a"));
     case.denies(CLAUDE, &named("mcp__a__b__note", "a__b"), "needs mcp.call a__b/note, which is not admitted");
@@ -94,7 +94,7 @@ fn the_raw_name_of_the_server_settles_what_the_rendered_one_cannot() {
 }
 
 #[test]
-fn a_tool_that_is_not_the_named_servers_is_denied() {
+fn a_tool_of_another_server_than_the_named_one_is_denied() {
     let case = Case::admitting(&[("lab", "note"), ("other", "note")]);
     let why = "is not a tool of the mcp server that the payload names";
     for server in [json!("other"), json!(""), json!(null), json!(7), json!("lab__note")] {
@@ -107,7 +107,7 @@ fn a_tool_that_is_not_the_named_servers_is_denied() {
 }
 
 #[test]
-fn where_no_raw_name_is_given_every_way_to_read_it_has_to_be_admitted() {
+fn without_a_raw_name_every_reading_has_to_be_admitted() {
     let one = Case::admitting(&[("a", "b__note")]);
     let other = Case::admitting(&[("a__b", "note")]);
     let both = Case::admitting(&[("a", "b__note"), ("a__b", "note")]);
@@ -127,7 +127,7 @@ fn where_no_raw_name_is_given_every_way_to_read_it_has_to_be_admitted() {
 }
 
 #[test]
-fn a_name_in_the_frame_is_compared_as_each_vendor_renders_it() {
+fn names_in_the_frame_are_compared_in_each_vendors_rendering() {
     let case = Case::admitting(&[("brave-search", "dash-name.dot")]);
     case.admits(CODEX, &call(CODEX, "mcp__brave_search__dash_name_dot", json!({})));
     case.admits(CLAUDE, &call(CLAUDE, "mcp__brave-search__dash-name_dot", json!({})));
@@ -140,7 +140,7 @@ fn a_name_in_the_frame_is_compared_as_each_vendor_renders_it() {
 }
 
 #[test]
-fn resources_are_methods_of_a_server_that_has_to_be_named() {
+fn resources_are_methods_of_a_named_server() {
     let case =
         Case::admitting(&[("lab", "resources/list"), ("lab", "resources/read"), ("lab", "resources/templates/list")]);
     for (vendor, tool, method) in [

@@ -144,7 +144,7 @@ fn calls(written: &str, absolute: &str) -> Vec<(&'static str, &'static str, Valu
 }
 
 #[test]
-fn what_is_admitted_and_no_danger_is_let_through() {
+fn ordinary_admitted_calls_are_let_through() {
     let home = Home::new();
     let mut all = Vec::new();
     for file in FILES.iter().chain(&WAYS) {
@@ -163,7 +163,7 @@ fn what_is_admitted_and_no_danger_is_let_through() {
 }
 
 #[test]
-fn path_rules_let_through_what_they_admit_however_it_is_written() {
+fn path_rules_let_admitted_files_through_in_every_spelling() {
     let home = Home::new();
     let mut all = Vec::new();
     for file in FILES.iter().chain(&WAYS) {

@@ -49,7 +49,7 @@ fn each_kind_of_change_needs_its_operation() {
 }
 
 #[test]
-fn a_header_is_seen_however_it_is_written() {
+fn a_header_is_read_in_every_spelling() {
     for header in [
         "*** Add File: a.txt",
         "  *** Add File: a.txt",

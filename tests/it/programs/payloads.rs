@@ -170,7 +170,7 @@ fn an_explanation_is_for_people_and_changes_nothing() {
 }
 
 #[test]
-fn an_explanation_goes_by_the_folder_and_the_pin_that_it_is_told() {
+fn an_explanation_uses_the_given_folder_and_pin() {
     let scratch = Scratch::new();
     let frame =
         scratch.frame("f.json", &["--admit", "file.read", "--scope", "src/**", "file.read", "--scope", "**", "none"]);
@@ -206,7 +206,7 @@ fn schema(event: &str, direction: &str) -> String {
 }
 
 #[test]
-fn every_recorded_payload_of_codex_is_what_its_schemas_say_it_sends() {
+fn every_recorded_payload_of_codex_fits_codexs_schemas() {
     let mut held = 0;
     for entry in fs_err::read_dir(fixture("payloads/codex")).unwrap() {
         let path = entry.unwrap().path();
@@ -226,7 +226,7 @@ fn every_recorded_payload_of_codex_is_what_its_schemas_say_it_sends() {
 }
 
 #[test]
-fn every_answer_to_codex_is_what_its_schemas_say_it_takes() {
+fn every_answer_to_codex_fits_codexs_schemas() {
     let mut held = BTreeMap::<String, usize>::new();
     let mut check = |event: &str, answer: &Answer| {
         if answer.stdout.is_empty() {
@@ -256,7 +256,7 @@ fn every_answer_to_codex_is_what_its_schemas_say_it_takes() {
 }
 
 #[test]
-fn a_schema_of_codex_would_refuse_what_it_does_not_take() {
+fn codexs_schemas_refuse_other_answers() {
     // this shows that the check above can fail: `additionalProperties` is false everywhere
     let schema = schema("PreToolUse", "output");
     let refuses = |answer: Value| wrong(&schema, &answer).is_some();

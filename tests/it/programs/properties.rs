@@ -123,7 +123,7 @@ proptest! {
     #![proptest_config(crate::common::cases(400))]
 
     #[test]
-    fn any_frame_seals_verifies_and_comes_out_the_same(frame in any_frame()) {
+    fn any_frame_keeps_its_value_when_sealed_and_verified(frame in any_frame()) {
         let sealed = seal::seal(frame.clone());
         let document = sealed.document();
         let verified = seal::verify(document.as_bytes(), Some(sealed.digest())).unwrap();
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn layout_and_order_of_keys_on_disk_are_no_part_of_the_value(frame in any_frame(), pretty in any::<bool>()) {
+    fn layout_and_key_order_on_disk_do_not_change_the_value(frame in any_frame(), pretty in any::<bool>()) {
         let sealed = seal::seal(frame);
         let value: Value = serde_json::from_str(&sealed.document()).unwrap();
         let text = if pretty { serde_json::to_string_pretty(&value).unwrap().replace('\n', "\r\n\t") } else { value.to_string() };
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_at_all_are_more_than_a_refusal(bytes in vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_a_frame_or_a_refusal(bytes in vec(any::<u8>(), 0..200)) {
         prop_assert!(seal::verify(&bytes, None).is_err());
     }
 
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn the_text_has_no_line_that_a_string_could_have_made(frame in any_frame()) {
+    fn no_string_adds_a_line_to_the_text(frame in any_frame()) {
         let text = frame::text(&frame, &"0".repeat(64)).whole();
         prop_assert!(!text.ends_with('\n'));
         for line in text.lines() {

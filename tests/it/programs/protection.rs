@@ -73,7 +73,7 @@ fn patch(header: &str) -> String {
 const BOTH: [&str; 2] = [CLAUDE, CODEX];
 
 #[test]
-fn the_frame_in_force_by_every_way_that_leads_to_it() {
+fn the_frame_in_force_is_protected_by_every_path_to_it() {
     let case = Case::new();
     let root = case.scratch.root();
     let link = case.project.join("link.json");
@@ -110,7 +110,7 @@ fn a_frame_that_is_named_by_a_link_is_protected_at_both_ends() {
 }
 
 #[test]
-fn the_hooks_own_program_and_its_audit() {
+fn the_hook_program_and_its_audit_are_protected() {
     let case = Case::new();
     let audit = case.scratch.path("audit.jsonl");
     for vendor in BOTH {
@@ -125,7 +125,7 @@ fn the_hooks_own_program_and_its_audit() {
 }
 
 #[test]
-fn the_configuration_of_claude_code() {
+fn the_configuration_of_claude_code_is_protected() {
     let case = Case::new();
     let home = case.scratch.path("home");
     for path in [
@@ -180,7 +180,7 @@ fn a_link_into_the_configuration_is_followed_even_where_it_dangles() {
 }
 
 #[test]
-fn the_configuration_of_codex_and_the_shell_before_it() {
+fn the_configuration_of_codex_and_its_shell_is_protected() {
     let case = Case::new();
     let home = case.scratch.path("home");
     for path in [
@@ -213,7 +213,7 @@ fn the_configuration_of_codex_and_the_shell_before_it() {
 }
 
 #[test]
-fn a_configuration_that_is_kept_in_another_folder_is_held_at_both_ends() {
+fn a_configuration_linked_from_another_folder_is_protected_at_both_ends() {
     // as for people who keep their dot files in a repository
     let case = Case::new();
     let home = case.scratch.path("home");
@@ -244,7 +244,7 @@ fn a_configuration_that_is_kept_in_another_folder_is_held_at_both_ends() {
 }
 
 #[test]
-fn every_tool_that_writes_is_held_and_none_that_reads() {
+fn every_tool_that_writes_is_stopped_and_no_tool_that_reads() {
     let case = Case::new();
     let frame = case.frame.to_str().unwrap();
     for (tool, member) in
@@ -270,7 +270,7 @@ fn every_tool_that_writes_is_held_and_none_that_reads() {
 }
 
 #[test]
-fn it_comes_before_the_operations_and_can_be_switched_off() {
+fn self_protection_comes_before_the_operations_and_can_be_switched_off() {
     let case = Case::new();
     let nothing = case.scratch.frame("nothing.json", &[]);
     for vendor in BOTH {
@@ -288,7 +288,7 @@ fn it_comes_before_the_operations_and_can_be_switched_off() {
 }
 
 #[test]
-fn a_relative_path_goes_by_the_calls_folder_and_the_project_by_the_launchers() {
+fn a_relative_path_follows_the_calls_folder_and_the_project_the_launchers() {
     let case = Case::new();
     for vendor in BOTH {
         let mut payload = case.writes(vendor, "frame.json");
@@ -303,7 +303,7 @@ fn a_relative_path_goes_by_the_calls_folder_and_the_project_by_the_launchers() {
 }
 
 #[test]
-fn what_lies_beside_the_hook_is_held_and_a_project_that_holds_it_is_worked_on() {
+fn files_beside_the_hook_are_protected_though_the_project_around_them_is_not() {
     let case = Case::new();
     let install = case.scratch.folder("opt/tools");
     let checkout = case.scratch.folder("disk/checkout");

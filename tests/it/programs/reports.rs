@@ -1,4 +1,4 @@
-//! Complaints of people who use tool hooks, guards and hashed JSON. A test for each complaint is named after it.
+//! Complaints of people who use tool hooks, guards and hashed JSON. Each test meets the complaints above it.
 //! `owner/repository#number` is `https://github.com/owner/repository/issues/number`.
 
 use serde_json::{Value, json};
@@ -35,14 +35,14 @@ fn codex_entries() -> String {
 // anthropics/claude-code#6305: the author looked for the tool's name in variables that do not exist, and thought that
 // hooks never run
 #[test]
-fn r1_the_call_is_on_stdin_and_an_empty_one_is_said_to_be_empty() {
+fn the_call_is_on_stdin_and_an_empty_stdin_is_named() {
     let run = Run::hook(CLAUDE).frame(golden()).env("TOOL_NAME", "Bash").env("CLAUDE_TOOL_NAME", "Bash");
     assert!(run.answer().denial().contains("the payload on standard input was empty"));
 }
 
 // anthropics/claude-code#44707 and #21988: a guard that blocks by exit 1 blocks nothing
 #[test]
-fn r2_no_refusal_ends_with_anything_but_0_or_2() {
+fn every_refusal_ends_with_0_or_2() {
     for vendor in VENDORS {
         for args in [&["--frame", "/nonexistent"][..], &["--frame", ""], &["--frame"], &["--x"], &["--digest", "0"]] {
             for payload in [&shell(vendor)[..], b"", b"\0", b"{\"hook_event_name\":\"PreToolUse\"}"] {
@@ -55,7 +55,7 @@ fn r2_no_refusal_ends_with_anything_but_0_or_2() {
 // anthropics/claude-code#80697: the interpreter of a hook could not start and ended with its own exit 2, and every call
 // was blocked
 #[test]
-fn r3_the_entry_runs_the_program_itself_by_its_absolute_path() {
+fn the_entry_runs_the_program_by_its_absolute_path() {
     let entry = claude_entry("PreToolUse")["hooks"][0].clone();
     let command = std::path::PathBuf::from(entry["command"].as_str().unwrap());
     assert!(command.is_absolute() && command.is_file());
@@ -64,7 +64,7 @@ fn r3_the_entry_runs_the_program_itself_by_its_absolute_path() {
 
 // anthropics/claude-code#84656 and #84302: the hook took longer than its timeout, and the tool ran
 #[test]
-fn r4_the_entry_has_a_timeout_and_fails_closed_and_a_fifo_is_not_waited_for() {
+fn the_entry_has_a_timeout_and_fails_closed_and_a_fifo_blocks_nothing() {
     for event in ["PreToolUse", "PreSkillShellCommand", "UserPromptSubmit", "SessionStart", "SubagentStart"] {
         let entry = claude_entry(event)["hooks"][0].clone();
         assert_eq!((&entry["timeout"], &entry["onFailure"]), (&json!(30), &json!("block")));
@@ -79,7 +79,7 @@ fn r4_the_entry_has_a_timeout_and_fails_closed_and_a_fifo_is_not_waited_for() {
 
 // plastic-labs/claude-honcho#59, chaitanyagiri/munder-difflin#121: a timeout in the wrong unit
 #[test]
-fn r5_timeouts_are_whole_seconds_from_1_to_60() {
+fn timeouts_are_whole_seconds_from_1_to_60() {
     let claude = claude_entry("PreToolUse")["hooks"][0]["timeout"].as_u64().unwrap();
     assert!((1..=60).contains(&claude));
     let codex = codex_entries();
@@ -91,7 +91,7 @@ fn r5_timeouts_are_whole_seconds_from_1_to_60() {
 
 // openai/codex#46210, #21639, #22847: an untrusted hook is skipped without a message
 #[test]
-fn r7_the_same_entry_prints_the_same_trust_and_another_one_another() {
+fn the_same_entry_prints_the_same_trust_and_another_entry_another() {
     let hashes =
         |text: &str| text.lines().filter(|line| line.starts_with("trusted_hash")).map(String::from).collect::<Vec<_>>();
     assert_eq!(codex_entries(), codex_entries());
@@ -105,7 +105,7 @@ fn r7_the_same_entry_prints_the_same_trust_and_another_one_another() {
 
 // anthropics/claude-code#4669: a decision at the top level does not count
 #[test]
-fn r13_a_denial_has_exactly_the_shape_that_is_read() {
+fn a_denial_has_exactly_the_shape_that_the_vendor_reads() {
     let answer = fire(CLAUDE, &call(CLAUDE, "WebFetch", json!({})));
     let reason = answer.denial();
     let wanted = json!({ "hookSpecificOutput": {
@@ -115,7 +115,7 @@ fn r13_a_denial_has_exactly_the_shape_that_is_read() {
 
 // anthropics/claude-code#13756, #23284, #26923: exit 2 together with JSON did not block
 #[test]
-fn r14_a_denial_is_json_and_stderr_and_exit_2_all_saying_the_same() {
+fn a_denial_has_the_same_reason_in_json_and_on_stderr_with_exit_2() {
     for (vendor, tool) in [(CLAUDE, "Task"), (CODEX, "spawn_agent")] {
         denied(vendor, &call(vendor, tool, json!({})));
     }
@@ -125,7 +125,7 @@ fn r14_a_denial_is_json_and_stderr_and_exit_2_all_saying_the_same() {
 // kunchenguid/firstmate#810, hashgraph-online/hol-guard#3013: a bare allow, or an ask, marks the
 // hook as failed on Codex, and the call runs
 #[test]
-fn r15_codex_hears_nothing_of_what_is_admitted_and_never_ask() {
+fn codex_is_told_nothing_of_an_admitted_call_and_never_to_ask() {
     for policy in ["frame", "deny-only"] {
         let run = Run::hook(CODEX).frame(fixture("frames/everything.json")).args(["--policy", policy]);
         run.stdin(shell(CODEX)).answer().is_silent();
@@ -137,7 +137,7 @@ fn r15_codex_hears_nothing_of_what_is_admitted_and_never_ask() {
 
 // openai/codex#27833: a shell in between turned exit 2 into 1, and the patch was written
 #[test]
-fn r17_the_json_on_stdout_is_whole_whatever_becomes_of_the_exit_code() {
+fn the_json_on_stdout_denies_without_the_exit_code() {
     let patch = json!({ "command": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch" });
     let run = Run::hook(CODEX).frame(fixture("frames/read-only.json"));
     let answer = run.stdin(bytes(&call(CODEX, "apply_patch", patch))).answer();
@@ -147,7 +147,7 @@ fn r17_the_json_on_stdout_is_whole_whatever_becomes_of_the_exit_code() {
 
 // Dicklesworthstone/destructive_command_guard#183: on Codex, the guard denied by exit 2 alone
 #[test]
-fn r18_codex_gets_json_on_stdout_and_the_reason_on_stderr() {
+fn codex_gets_json_on_stdout_and_the_reason_on_stderr() {
     let answer = fire(CODEX, &call(CODEX, "web_search", json!({})));
     assert_eq!(
         answer.stderr.trim_end(),
@@ -157,7 +157,7 @@ fn r18_codex_gets_json_on_stdout_and_the_reason_on_stderr() {
 
 // thedotmack/claude-mem#3910, #3280, #4081: with two objects on stdout, neither counts
 #[test]
-fn r21_stdout_is_nothing_or_one_object_and_a_newline() {
+fn stdout_is_empty_or_one_object_and_a_line_feed() {
     for vendor in VENDORS {
         for name in ["PreToolUse", "PermissionRequest", "UserPromptSubmit", "SessionStart", "SubagentStart", "Stop"] {
             for frame in [golden(), "/nonexistent".into()] {
@@ -172,7 +172,7 @@ fn r21_stdout_is_nothing_or_one_object_and_a_newline() {
 
 // anthropics/claude-code#39344: a hook's ask overrode what the user had denied
 #[test]
-fn r22_claude_is_never_asked_to_ask_and_an_approval_is_never_granted() {
+fn claude_is_never_told_to_ask_and_an_approval_is_never_granted() {
     for frame in ["everything", "nothing", "read-only"] {
         for tool in ["Bash", "Write", "AskUserQuestion", "CronCreate", "Nonsense"] {
             for name in ["PreToolUse", "PermissionRequest"] {
@@ -190,7 +190,7 @@ fn r22_claude_is_never_asked_to_ask_and_an_approval_is_never_granted() {
 // Dicklesworthstone/destructive_command_guard#401, #280: a denial without a usable reason, and an explanation that
 // contradicted it
 #[test]
-fn r24_a_reason_names_the_operation_and_the_frame_and_the_explanation_is_the_answer() {
+fn a_reason_names_the_operation_and_the_frame_and_the_explanation_is_the_answer() {
     let scratch = Scratch::new();
     for (vendor, tool, operation) in [(CLAUDE, "WebFetch", "web.read"), (CODEX, "update_plan", "task.todo")] {
         let payload = call(vendor, tool, json!({}));
@@ -209,7 +209,7 @@ fn r24_a_reason_names_the_operation_and_the_frame_and_the_explanation_is_the_ans
 
 // JeongJaeSoon/agent-guard#112, nizos/probity#29: a list of names misses other tools that edit
 #[test]
-fn r31_every_tool_that_edits_needs_file_edit_and_the_matcher_is_every_tool() {
+fn every_tool_that_edits_needs_file_edit_and_the_matcher_is_every_tool() {
     assert_eq!(claude_entry("PreToolUse")["matcher"], "*");
     for (tool, member) in [("NotebookEdit", "notebook_path"), ("MultiEdit", "file_path"), ("Edit", "file_path")] {
         let payload = call(CLAUDE, tool, json!({ member: "/nonexistent/a" }));
@@ -221,7 +221,7 @@ fn r31_every_tool_that_edits_needs_file_edit_and_the_matcher_is_every_tool() {
 
 // mksglu/context-mode#64: a tool was renamed, and the guard knew only its old name
 #[test]
-fn r32_an_agent_is_a_sub_agent_by_its_old_name_and_its_new_one() {
+fn an_agent_is_a_sub_agent_by_its_old_name_and_its_new_one() {
     for tool in ["Task", "Agent"] {
         let reason = denied(CLAUDE, &call(CLAUDE, tool, json!({ "prompt": "x" })));
         assert!(reason.starts_with(&format!("{tool} needs subagent.spawn, which is not admitted")));
@@ -230,7 +230,7 @@ fn r32_an_agent_is_a_sub_agent_by_its_old_name_and_its_new_one() {
 
 // DeusData/codebase-memory-mcp#1082: in some builds the shell is the only tool for searching
 #[test]
-fn r33_a_frame_that_admits_a_search_and_no_shell_is_warned_of() {
+fn a_frame_that_admits_a_search_and_no_shell_is_warned_of() {
     let answer = run("mh-frame-verify", [fixture("frames/read-only.json")]);
     assert_eq!(answer.code, 0);
     assert!(answer.stderr.contains("Codex has no tool for dir.list, file.read, search: its shell does that"));
@@ -239,7 +239,7 @@ fn r33_a_frame_that_admits_a_search_and_no_shell_is_warned_of() {
 
 // anthropics/claude-code#71688, #74203: commas and hyphens in a matcher matched nothing
 #[test]
-fn r34_a_hyphen_in_a_servers_name_is_a_name_like_any_other() {
+fn a_server_with_a_hyphen_is_named_like_any_other() {
     let run = Run::hook(CLAUDE).frame(fixture("documents/mcp-hyphen.json"));
     let answer = run.stdin(bytes(&call(CLAUDE, "mcp__brave-search__brave_web_search", json!({})))).answer();
     assert_eq!(answer.json()["hookSpecificOutput"]["permissionDecision"], "allow");
@@ -248,7 +248,7 @@ fn r34_a_hyphen_in_a_servers_name_is_a_name_like_any_other() {
 
 // openai/codex#26733, #16732: a patch is one text, so no matcher for Edit or Write sees it
 #[test]
-fn r37_a_patch_needs_every_operation_of_its_files() {
+fn a_patch_needs_every_operation_of_its_files() {
     let scratch = Scratch::new();
     let says = |operations: &[&str], header: &str| {
         let patch = json!({ "command": format!("*** Begin Patch\n*** {header}\n*** End Patch") });
@@ -268,7 +268,7 @@ fn r37_a_patch_needs_every_operation_of_its_files() {
 
 // openai/codex#23411, #46372: some input to a running shell reaches no hook
 #[test]
-fn r38_writing_to_a_running_shell_is_a_shell_should_it_be_asked_about() {
+fn writing_to_a_running_shell_needs_shell() {
     let payload = call(CODEX, "write_stdin", json!({ "session_id": 1, "chars": "rm -rf x\n" }));
     fire(CODEX, &payload).is_silent();
     let run = Run::hook(CODEX).frame(fixture("frames/edit-only.json")).stdin(bytes(&payload));
@@ -277,7 +277,7 @@ fn r38_writing_to_a_running_shell_is_a_shell_should_it_be_asked_about() {
 
 // anthropics/claude-code#40580, #43612, #21460, #88441, aflock-ai/aflock#100: a sub-agent's calls escaped the guard
 #[test]
-fn r39_a_sub_agents_call_is_judged_as_any_other() {
+fn a_sub_agents_call_is_judged_like_any_other() {
     for vendor in VENDORS {
         for tool in ["Bash", "mcp__lab__note", "Nonsense"] {
             let mut payload = call(vendor, tool, json!({ "command": "x" }));
@@ -291,7 +291,7 @@ fn r39_a_sub_agents_call_is_judged_as_any_other() {
 
 // names that look like a tool's name and belong to no tool
 #[test]
-fn r40_a_name_is_a_tools_only_if_it_is_exactly_the_tools() {
+fn a_name_is_a_tools_only_if_it_is_exactly_equal() {
     for vendor in VENDORS {
         let (product, release) = if vendor == CLAUDE { ("Claude Code", "2.1.332") } else { ("Codex", "0.171.0") };
         for (name, shown) in [
@@ -318,7 +318,7 @@ fn r40_a_name_is_a_tools_only_if_it_is_exactly_the_tools() {
 
 // tirth8205/code-review-graph#493: a hook that answers before it has read breaks its host's pipe
 #[test]
-fn r41_the_pipe_is_read_to_its_end_whatever_the_answer() {
+fn the_pipe_is_read_to_its_end_whatever_the_answer() {
     for vendor in VENDORS {
         let large = bytes(&call(vendor, "mcp__a__b", json!({ "content": "x".repeat(2 * 1024 * 1024) })));
         Run::hook(vendor).frame(golden()).stdin(large.clone()).answer().denial();
@@ -329,7 +329,7 @@ fn r41_the_pipe_is_read_to_its_end_whatever_the_answer() {
 
 // anthropics/claude-code#42702, #67326: stdin is sometimes empty
 #[test]
-fn r43_an_empty_standard_input_is_a_denial_that_says_so() {
+fn an_empty_stdin_is_a_denial_that_says_so() {
     for vendor in VENDORS {
         let reason = Run::hook(vendor).frame(golden()).answer().denial();
         assert!(reason.starts_with(&format!("mh-hook-{vendor}: the payload on standard input was empty; ")));
@@ -338,7 +338,7 @@ fn r43_an_empty_standard_input_is_a_denial_that_says_so() {
 
 // duncatzat/vigils#65: a panic ends with 101, and the call runs
 #[test]
-fn r45_nothing_panics_and_what_would_is_caught() {
+fn no_payload_makes_a_hook_panic_and_a_panic_would_be_caught() {
     // with `panic = "abort"` a panic would be a signal; catching panics has a test of its own
     let manifest = fs_err::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
     assert!(manifest.contains("panic = \"unwind\"") && !manifest.contains("panic = \"abort\""));
@@ -386,7 +386,7 @@ fn r45_nothing_panics_and_what_would_is_caught() {
 
 // Clear-Sights/Makoto#35: a lone surrogate could not be parsed, and the call ran
 #[test]
-fn r46_a_lone_surrogate_is_a_denial() {
+fn a_lone_surrogate_is_a_denial() {
     for vendor in VENDORS {
         let payload = String::from_utf8(shell(vendor)).unwrap().replace("true", "\\ud83d");
         let reason = Run::hook(vendor).frame(golden()).stdin(payload).answer().denial();
@@ -397,7 +397,7 @@ fn r46_a_lone_surrogate_is_a_denial() {
 // anthropics/claude-code#9447, #27343, #33815, #57959, openai/codex#40325: a variable that was set for the agent does
 // not reach its hooks
 #[test]
-fn r49_a_variable_that_is_lost_is_no_frame_unless_one_is_required() {
+fn a_lost_variable_means_no_frame_unless_one_is_required() {
     for vendor in VENDORS {
         Run::hook(vendor).stdin(shell(vendor)).answer().is_silent();
         let reason = Run::hook(vendor).args(["--require-frame"]).stdin(shell(vendor)).answer().denial();
@@ -408,7 +408,7 @@ fn r49_a_variable_that_is_lost_is_no_frame_unless_one_is_required() {
 // chitinhq/agentguard#622, Drakon-Systems-Ltd/ShieldCortex#500, IgorGanapolsky/ThumbGate#2781: the agent edited its own
 // guard
 #[test]
-fn r53_an_admitted_write_does_not_reach_what_guards_the_step() {
+fn an_admitted_write_does_not_reach_the_guard() {
     let scratch = Scratch::new();
     let frame = scratch.admitting(&["file.write"]);
     let hook = fs_err::canonicalize(crate::common::program("mh-hook-claude")).unwrap();

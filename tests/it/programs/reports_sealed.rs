@@ -1,4 +1,4 @@
-//! Complaints about sealed and hashed JSON. A test for each complaint is named after it, as in `reports.rs`.
+//! Complaints about sealed and hashed JSON. Each test meets the complaints above it, as in `reports.rs`.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ fn verdict(name: &str) -> String {
 // freedomofpress/securedrop-client#1752, luckyPipewrench/agent-egress-bench#56: of two equal keys, one reader takes the
 // first and another reader the last
 #[test]
-fn r55_a_key_that_stands_twice_is_named() {
+fn a_key_that_stands_twice_is_named() {
     for (name, key) in [
         ("duplicate-operations", "operations"),
         ("duplicate-nested", "index"),
@@ -37,7 +37,7 @@ fn r55_a_key_that_stands_twice_is_named() {
 
 // a key outside the digest can be added to a sealed file, and the digest still holds
 #[test]
-fn r56_a_key_that_no_digest_covers_is_named() {
+fn a_key_that_no_digest_covers_is_named() {
     for name in ["unknown-top-level", "unknown-op-parameter"] {
         let verdict = verdict(name);
         assert!(verdict.starts_with("REFUSED misshapen: byte "), "{verdict}");
@@ -48,14 +48,14 @@ fn r56_a_key_that_no_digest_covers_is_named() {
 
 // serde-rs/json#805, #1115: a byte order mark is called an expected value
 #[test]
-fn r57_a_byte_order_mark_and_utf_16_are_called_by_name() {
+fn a_byte_order_mark_and_utf_16_are_named() {
     assert!(verdict("bom").contains("byte order mark"));
     assert!(verdict("utf16").contains("UTF-16"));
 }
 
 // trace-spec#74, sipyourdrink-ltd/bernstein#5094: encoders escape characters that the canonical form leaves unescaped
 #[test]
-fn r60_a_digest_over_another_encoders_bytes_is_not_the_seal() {
+fn a_digest_over_another_encoders_bytes_is_not_the_seal() {
     for name in ["text-ascii-digest", "text-html-go-digest"] {
         assert!(verdict(name).starts_with("REFUSED edited: "), "{name}");
     }
@@ -67,7 +67,7 @@ fn r60_a_digest_over_another_encoders_bytes_is_not_the_seal() {
 // evik42/serde-json-canonicalizer#9, acg-box/decodex#1110, denoland/deno#8163: a feature that another crate switched on
 // changed the order of keys, and so every digest
 #[test]
-fn r61_no_map_of_any_crate_has_a_say_in_the_canonical_bytes() {
+fn the_canonical_bytes_depend_on_no_crates_map() {
     // the modules that make digests do not use serde_json, so its features cannot change them
     let mut looked = 0;
     for (path, text) in crate::common::sources() {
@@ -91,7 +91,7 @@ fn r61_no_map_of_any_crate_has_a_say_in_the_canonical_bytes() {
 
 // mozilla/normandy#1210, sipyourdrink-ltd/bernstein#5494: the same number in several spellings
 #[test]
-fn r62_a_whole_number_has_one_spelling() {
+fn a_whole_number_has_one_spelling() {
     for name in [
         "index-float",
         "index-exponent",
@@ -112,7 +112,7 @@ fn r62_a_whole_number_has_one_spelling() {
 
 // google-agentic-commerce/AP2#265: there was no rule about normal forms
 #[test]
-fn r64_a_text_is_its_code_points_and_nothing_is_normalised() {
+fn a_text_is_its_code_points_without_normalisation() {
     let (nfc, nfd) = (verdict("text-nfc"), verdict("text-nfd"));
     assert!(nfc.starts_with("OK ") && nfd.starts_with("OK ") && nfc != nfd);
     assert!(verdict("text-nfd-with-nfc-digest").starts_with("REFUSED edited: "));
@@ -120,7 +120,7 @@ fn r64_a_text_is_its_code_points_and_nothing_is_normalised() {
 
 // sigstore/cosign#1821, #2131, #3908: verification answered another question than the one that was asked
 #[test]
-fn r65_three_exit_codes_tell_three_things() {
+fn three_exit_codes_tell_three_things() {
     let (good, bad) = (document("golden"), document("flip-index"));
     assert_eq!(run("mh-frame-verify", [&good, &good]).code, 0);
     let answer = run("mh-frame-verify", [&good, &bad]);
@@ -132,7 +132,7 @@ fn r65_three_exit_codes_tell_three_things() {
 
 // flop-labs/technocore-sonnet-challenge#3: the digest covered the file in place of its canonical form
 #[test]
-fn r66_the_bytes_that_the_digest_is_over_can_be_printed_and_hashed() {
+fn the_bytes_under_the_digest_can_be_printed_and_hashed() {
     let sealed =
         Run::of("mh-frame-seal").args(["--print", "digest"]).stdin(fs_err::read(golden()).unwrap()).answer().stdout;
     assert_eq!(sealed, format!("{GOLDEN}\n"));

@@ -75,7 +75,7 @@ fn all(path: &str) -> Vec<(&'static str, &'static str, Value)> {
 }
 
 #[test]
-fn a_path_with_a_way_up_over_a_link_is_admitted_only_where_both_its_files_are() {
+fn a_path_with_dots_after_a_link_is_admitted_only_if_both_its_files_are() {
     let case = Case::new(OPERATIONS, &[("src/**", "file.read,file.write,file.edit,dir.list,search"), ("**", "none")]);
     fs_err::create_dir_all(case.project.join("src/deep/a/b/c")).unwrap();
     fs_err::create_dir_all(case.project.join("lib/x")).unwrap();
@@ -98,7 +98,7 @@ fn a_path_with_a_way_up_over_a_link_is_admitted_only_where_both_its_files_are() 
 }
 
 #[test]
-fn what_another_process_would_find_elsewhere_is_told_for_no_tool() {
+fn a_path_that_another_process_reads_differently_is_denied_to_every_tool() {
     let free = Case::new(OPERATIONS, &[]);
     let scoped = Case::new(OPERATIONS, &[("secret/**", "none")]);
     scoped.link("/proc/self/cwd", "own");
@@ -134,7 +134,7 @@ fn what_another_process_would_find_elsewhere_is_told_for_no_tool() {
 }
 
 #[test]
-fn what_one_reader_cuts_off_or_writes_out_is_told_for_no_tool() {
+fn a_path_that_a_reader_trims_or_expands_is_denied_to_every_tool() {
     let case = Case::new(OPERATIONS, &[]);
     for (path, word) in [
         ("~/x", "begins with `~`"),
@@ -211,7 +211,7 @@ fn a_replaced_input_is_judged_by_the_same_rules() {
 }
 
 #[test]
-fn what_either_vendor_starts_or_obeys_by_itself_is_kept_from_both() {
+fn files_that_either_vendor_starts_or_obeys_are_kept_from_both() {
     let case = Case::new(OPERATIONS, &[]);
     let home = case.scratch.path("home").to_str().unwrap().to_string();
     let kept = |vendor, path: &str| {
@@ -274,7 +274,7 @@ fn what_either_vendor_starts_or_obeys_by_itself_is_kept_from_both() {
 }
 
 #[test]
-fn a_file_that_the_vendor_reads_out_of_a_call_is_read() {
+fn a_file_that_the_vendor_reads_from_an_argument_needs_file_read() {
     let skill = |args: &str| json!({ "skill": "s", "args": args });
     let picture =
         |path: &str| json!({ "items": [{ "type": "text", "text": "t" }, { "type": "local_image", "path": path }] });

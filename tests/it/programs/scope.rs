@@ -72,7 +72,7 @@ fn the_first_rule_that_matches_decides_and_none_is_silent() {
 }
 
 #[test]
-fn a_catch_all_closes_it() {
+fn a_catch_all_closes_the_scope() {
     let case = Case::new(&[("src/**", "file.edit"), ("**", "none")]);
     assert_eq!(case.edits("src/a.rs"), None);
     for path in ["README.md", "/etc/passwd", "../frame.json", "srcs/a.rs", "SRC/a.rs", "src"] {
@@ -81,7 +81,7 @@ fn a_catch_all_closes_it() {
 }
 
 #[test]
-fn it_does_not_admit_what_the_operations_do_not() {
+fn the_scope_admits_no_further_operation() {
     let scratch = Scratch::new();
     let rule = ["--scope", "**", "file.edit,file.read", "--allow-doubtful"];
     let frame = scratch.frame("frame.json", &[&["--admit", "file.read"], &rule[..]].concat());
@@ -284,7 +284,7 @@ fn a_search_whose_folder_cannot_be_told_is_denied() {
 }
 
 #[test]
-fn a_working_folder_that_is_gone_leaves_nothing_for_path_rules_to_be_relative_to() {
+fn a_missing_working_folder_denies_paths_under_path_rules() {
     let case = Case::new(&[("secret/**", "none")]);
     let hook = crate::common::program("mh-hook-codex");
     let mut payload = call(CODEX, "apply_patch", json!({}));

@@ -56,14 +56,14 @@ fn an_unsealed_frame_comes_out_in_the_form_on_disk() {
 }
 
 #[test]
-fn a_sealed_and_intact_document_comes_out_as_the_same_value() {
+fn an_intact_document_keeps_its_value() {
     let compact: serde_json::Value = serde_json::from_str(&golden()).unwrap();
     assert_eq!(good(Run::of("mh-frame-seal").stdin(compact.to_string()).answer()), golden());
     assert_eq!(good(Run::of("mh-frame-seal").args(["--reseal"]).stdin(golden()).answer()), golden());
 }
 
 #[test]
-fn whoever_changed_a_sealed_frame_is_told_and_not_repaired() {
+fn a_changed_sealed_frame_is_refused_and_not_repaired() {
     let scratch = Scratch::new();
     let file = scratch.file("edited.json", edited());
     let name = file.to_str().unwrap();
@@ -85,7 +85,7 @@ fn whoever_changed_a_sealed_frame_is_told_and_not_repaired() {
 }
 
 #[test]
-fn what_is_no_frame_is_refused_by_name() {
+fn a_document_that_is_no_frame_is_refused_by_name() {
     for (document, stderr) in [
         ("[]", "-: not json: byte 0: a frame is an object, and this is an array"),
         ("", "-: not json: byte 0: it is empty"),
@@ -103,7 +103,7 @@ fn what_is_no_frame_is_refused_by_name() {
 }
 
 #[test]
-fn what_nobody_means_is_not_minted_and_only_warned_of_once_it_is_sealed() {
+fn a_doubtful_frame_is_not_sealed_and_only_warned_of_once_it_is() {
     let scratch = Scratch::new();
     let change = |from: &str, to: &str| {
         let changed = unsealed().replace(from, to);
@@ -199,7 +199,7 @@ fn a_relative_name_is_written_in_the_working_folder() {
 }
 
 #[test]
-fn a_link_of_the_callers_own_is_followed_to_its_file() {
+fn a_link_of_the_callers_own_is_followed() {
     let scratch = Scratch::new();
     let file = scratch.file("real/frame.json", "old");
     let link = scratch.path("link.json");
@@ -219,7 +219,7 @@ fn a_link_of_the_callers_own_is_followed_to_its_file() {
 }
 
 #[test]
-fn a_link_to_anothers_file_is_not_followed() {
+fn a_link_to_another_users_file_is_not_followed() {
     // for root, a file of nobody; for every other user, one of root
     let scratch = Scratch::new();
     let link = scratch.path("link.json");
@@ -241,7 +241,7 @@ fn a_link_to_anothers_file_is_not_followed() {
 }
 
 #[test]
-fn what_cannot_be_written_loses_nothing() {
+fn a_failed_write_loses_nothing() {
     let scratch = Scratch::new();
     let folder = scratch.folder("folder");
     let name = folder.to_str().unwrap();
@@ -255,7 +255,7 @@ fn what_cannot_be_written_loses_nothing() {
 }
 
 #[test]
-fn a_document_that_nobody_receives_is_a_failure() {
+fn a_document_that_cannot_be_printed_is_a_failure() {
     for name in ["mh-frame-seal", "mh-frame-verify"] {
         let onto = |device: &str| {
             let mut run = Run::of(name).args([fixture("golden/frame.json")]);
@@ -278,7 +278,7 @@ fn a_document_that_nobody_receives_is_a_failure() {
 }
 
 #[test]
-fn the_command_line_is_held_to_its_page() {
+fn mistakes_on_the_command_line_are_refused() {
     let file = fixture("golden/frame.json");
     let file = file.to_str().unwrap();
     for (args, why) in [

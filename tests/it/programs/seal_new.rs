@@ -30,7 +30,7 @@ fn nothing_is_admitted_by_default() {
 }
 
 #[test]
-fn every_flag_ends_where_it_belongs() {
+fn every_flag_sets_its_member() {
     for (flags, key, wanted) in [
         (&["--attempt", "3"][..], "step", json!({ "attempt": 3, "index": 1, "state": "s", "workflow": "w" })),
         (
@@ -99,7 +99,7 @@ fn a_step_says_what_it_owes() {
 }
 
 #[test]
-fn what_is_missing_twice_or_wrong_is_named() {
+fn a_flag_that_is_missing_twice_or_wrong_is_named() {
     let without = |flag: &str| {
         let at = NEW.iter().position(|word| *word == flag).unwrap();
         let taken = if flag == "--handoff-none" { 1 } else { 2 };
@@ -144,7 +144,7 @@ fn what_is_missing_twice_or_wrong_is_named() {
 }
 
 #[test]
-fn what_nobody_means_is_not_minted() {
+fn a_frame_that_nobody_means_is_not_sealed() {
     for (flags, doubt) in [
         (&["--attempt", "0"][..], "`step.attempt` is 0; attempts are counted from 1"),
         (
@@ -174,7 +174,7 @@ fn what_nobody_means_is_not_minted() {
 }
 
 #[test]
-fn a_path_rule_that_could_never_decide_is_not_minted() {
+fn a_path_rule_that_never_decides_is_not_sealed() {
     let scratch = crate::common::Scratch::new();
     for (glob, why) in [
         ("", "it is empty"),
@@ -218,7 +218,7 @@ fn a_path_rule_that_could_never_decide_is_not_minted() {
 }
 
 #[test]
-fn a_rule_that_says_something_else_than_was_meant_is_not_minted_unless_that_is_said() {
+fn a_rule_with_an_unmeant_sense_is_not_sealed_without_the_flag() {
     let scratch = crate::common::Scratch::new();
     let admit = ["--admit", "file.read,file.write"];
     for (scope, doubts) in [
@@ -257,7 +257,7 @@ fn a_rule_that_says_something_else_than_was_meant_is_not_minted_unless_that_is_s
 }
 
 #[test]
-fn the_project_and_nothing_else_has_a_short_way() {
+fn scope_project_admits_the_project_and_nothing_else() {
     let scratch = crate::common::Scratch::new();
     let project = scratch.folder("my project");
     fs_err::write(project.join("a.txt"), "").unwrap();

@@ -68,7 +68,7 @@ fn claude_gets_the_exec_form_that_fails_closed() {
 }
 
 #[test]
-fn codex_gets_a_guard_line_and_the_hashes_that_it_trusts_it_by() {
+fn codex_gets_a_guard_line_and_its_trust_hashes() {
     let config = printed(&["codex", "--print"]);
     assert!(
         config.starts_with("[features]\nhooks = true\nunified_exec_tty = false\n\n[[hooks.PreToolUse]]\n"),
@@ -135,7 +135,7 @@ fn the_same_call_prints_the_same_bytes() {
 }
 
 #[test]
-fn what_is_printed_runs() {
+fn the_printed_entry_runs() {
     // run as the shell would run it, with a call that the golden frame refuses
     let payload = |vendor: &str| crate::common::bytes(&crate::common::call(vendor, "mcp__a__b", json!({})));
     let settings: Value = serde_json::from_str(&printed(&["claude", "--print", "--shell"])).unwrap();

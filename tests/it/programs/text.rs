@@ -67,7 +67,7 @@ fn full(scratch: &Scratch) -> std::path::PathBuf {
 }
 
 #[test]
-fn the_sections_come_in_order_what_binds_first() {
+fn the_sections_come_in_order_the_binding_ones_first() {
     let text = text_of(&full(&Scratch::new()));
     let marks = [
         "Workflow w at version 1, state s, step 1, attempt 1.",
@@ -91,7 +91,7 @@ fn the_sections_come_in_order_what_binds_first() {
 }
 
 #[test]
-fn it_ends_without_a_newline_and_no_line_with_a_blank() {
+fn the_text_ends_without_a_line_feed_and_no_line_with_a_blank() {
     let scratch = Scratch::new();
     let blanks = scratch.frame(
         "blanks.json",
@@ -118,7 +118,7 @@ fn it_ends_without_a_newline_and_no_line_with_a_blank() {
 }
 
 #[test]
-fn what_is_owed_and_what_is_not_admitted_are_said_in_words() {
+fn the_text_tells_what_is_owed_and_what_is_not_admitted() {
     let scratch = Scratch::new();
     let text = |flags: &[&str]| text_of(&scratch.frame("frame.json", flags));
     assert!(text(&[]).contains("\nNo operation at all is admitted in this step"));
@@ -187,7 +187,7 @@ fn renamed_plain() -> [&'static str; 9] {
 }
 
 #[test]
-fn what_a_vendor_would_cut_is_cut_by_whole_sections_from_the_end() {
+fn a_text_that_a_vendor_would_cut_loses_whole_sections_from_the_end() {
     let scratch = Scratch::new();
     // Claude Code counts UTF-16 units up to 10,000, Codex bytes up to 12,000 tokens of four
     for (vendor, most, unit, counts) in [

@@ -117,7 +117,7 @@ fn a_tool_is_admitted_by_its_operation_alone() {
 }
 
 #[test]
-fn what_stays_within_the_conversation_is_abstained_on_under_any_frame() {
+fn tools_within_the_conversation_are_abstained_on_under_any_frame() {
     for vendor in VENDORS {
         for tool in of(CONVERSATION, vendor) {
             for frame in ["nothing", "everything"] {
@@ -129,7 +129,7 @@ fn what_stays_within_the_conversation_is_abstained_on_under_any_frame() {
 }
 
 #[test]
-fn what_no_operation_admits_is_denied_under_any_frame() {
+fn tools_without_an_operation_are_denied_under_any_frame() {
     for vendor in VENDORS {
         for tool in of(DENIED, vendor) {
             let run = Run::hook(vendor).frame(fixture("frames/everything.json"));

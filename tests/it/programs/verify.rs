@@ -43,7 +43,7 @@ fn several_files_get_a_line_each_and_the_highest_code_wins() {
 }
 
 #[test]
-fn quiet_says_only_what_is_wrong_and_status_says_nothing() {
+fn quiet_prints_only_faults_and_status_prints_nothing() {
     let scratch = Scratch::new();
     let (good, bad) = (golden(), edited(&scratch));
     for quiet in ["--quiet", "-q"] {
@@ -79,7 +79,7 @@ fn a_name_is_escaped_as_sha256sum_does() {
 }
 
 #[test]
-fn json_is_one_object_a_line() {
+fn json_prints_one_object_a_line() {
     let scratch = Scratch::new();
     let answer = run(VERIFY, ["--json", &golden(), &edited(&scratch), "missing"]);
     assert_eq!(answer.code, 2);
@@ -156,7 +156,7 @@ fn admits_answers_by_exit_code() {
 }
 
 #[test]
-fn the_command_line_is_held_to_its_page() {
+fn mistakes_on_the_command_line_are_refused() {
     let good = golden();
     usage(&[], "no file is given");
     usage(&["--status"], "no file is given");
@@ -183,7 +183,7 @@ fn the_command_line_is_held_to_its_page() {
 }
 
 #[test]
-fn what_a_frames_author_should_hear_is_said_on_stderr_and_changes_no_code() {
+fn warnings_for_the_author_go_to_stderr_and_change_no_code() {
     let scratch = Scratch::new();
     let long = "x".repeat(50_000);
     for (flags, wanted) in [
@@ -329,7 +329,7 @@ fn a_call_in_words_is_judged_as_the_hook_judges_it() {
 }
 
 #[test]
-fn a_list_of_expectations_is_held_line_by_line() {
+fn a_list_of_expectations_is_checked_line_by_line() {
     let scratch = Scratch::new();
     let frame = scratch.frame("frame.json", &["--admit", "file.read,file.edit"]);
     let list = |text: &str| scratch.file("list.txt", text);
