@@ -12,12 +12,14 @@ pub mod run;
 #[cfg(feature = "setup")]
 pub mod setup;
 mod table;
+pub mod takes;
 
 pub use advice::{advice, surely_meant_otherwise, without_shell};
 pub use neighbour::{Neighbour, is_copy, stranger};
 pub use payload::{Input, LONGEST, MOST_BYTES, MOST_PATHS, Payload, Shape};
 pub use places::{Place, Protected, like, places};
 pub use table::{Class, Table, Tool};
+pub use takes::Takes;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -60,8 +62,9 @@ pub struct Facts {
     pub oldest: &'static str,
     /// What becomes of a call that is admitted under policy `frame`, in words.
     pub allow: &'static str,
-    /// The tools of which it was measured that they run with a replaced input. MCP tools do too.
-    pub replaced: &'static [&'static str],
+    /// The tools of which it was measured that they run with a replaced input, and what they take. MCP tools do too, and
+    /// take what their server says.
+    pub replaced: &'static [Takes],
     /// Calls that no hook ever sees: the vendor's own word for them, and why.
     pub unseen: &'static [(&'static str, &'static str)],
     /// The names of files that the vendor puts into the conversation by itself, with every file that they
@@ -106,9 +109,11 @@ pub trait Hook: Sync + fmt::Debug {
     /// Whether an admitted call of this tool is granted where the vendor would ask somebody.
     fn grants_approval(&self, tool: &str) -> bool;
 
-    /// Why the vendor would not run a call with this input in place of its own, if it would not;
-    /// it runs the call as it was then, or neither. To follow the tool's name.
-    fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String>;
+    /// Why the vendor would not run a call with this input in place of its own, by more than what the tool takes; it runs
+    /// the call as it was then, or neither. To follow the tool's name.
+    fn refuses_replace(&self, _input: &Input<'_>, _tool: &str) -> Option<String> {
+        None
+    }
 
     /// Read the input that a call of this tool is to have in place of its own.
     ///
@@ -120,7 +125,18 @@ pub trait Hook: Sync + fmt::Debug {
         if !new.is_object() {
             return Err("is given an input that is not an object".into());
         }
-        self.refuses_replace(event, &new, tool).map_or(Ok(new), Err)
+        let facts = self.facts();
+        if event != facts.gate {
+            return Err(format!("takes no replaced input at {event}: neither would run"));
+        }
+        if !tool.starts_with(facts.mcp.prefix) {
+            let takes = facts.replaced.iter().find(|takes| takes.tool == tool);
+            let takes = takes.ok_or("was not seen to run a replaced input, and then its own would run")?;
+            if let Some(why) = takes.misfit(new.raw()).or_else(|| self.refuses_replace(&new, tool)) {
+                return Err(why);
+            }
+        }
+        Ok(new)
     }
 
     /// The answer on the vendor's wire.

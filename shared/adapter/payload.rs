@@ -67,7 +67,6 @@ impl Payload<'_> {
 pub struct Input<'a> {
     raw: &'a str,
     object: bool,
-    count: usize,
     asked: &'static [&'static str],
     members: Vec<(&'static str, &'a str)>,
 }
@@ -93,11 +92,6 @@ impl<'a> Input<'a> {
     /// Whether it is an object.
     pub fn is_object(&self) -> bool {
         self.object
-    }
-
-    /// How many members it has.
-    pub fn count(&self) -> usize {
-        self.count
     }
 
     /// The member, in JSON.
@@ -262,7 +256,6 @@ impl<'a> Input<'a> {
             while let Some(key) = reader.next_key()? {
                 let from = reader.offset();
                 reader.skip()?;
-                self.count += 1;
                 if let Some(name) = self.asked.iter().find(|name| **name == key.name) {
                     self.members.push((name, reader.slice(from, reader.position())));
                 }

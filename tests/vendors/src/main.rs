@@ -15,6 +15,7 @@ mod frame;
 mod http;
 mod mcp;
 mod options;
+mod schemas;
 mod scratch;
 mod suite;
 
