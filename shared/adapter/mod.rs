@@ -12,6 +12,7 @@ pub mod run;
 #[cfg(feature = "setup")]
 pub mod setup;
 mod table;
+pub mod takes;
 
 pub use advice::advice;
 pub(crate) use advice::{surely_meant_otherwise, without_shell};
@@ -21,6 +22,7 @@ pub(crate) use places::{Place, Protected, like, places};
 #[cfg(feature = "run")]
 pub(crate) use table::Class;
 pub(crate) use table::{Table, Tool};
+pub use takes::Takes;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -63,9 +65,10 @@ pub struct Facts {
     pub oldest: &'static str,
     /// The effect of an admitted call's answer under policy `frame`, in words.
     pub allow: &'static str,
-    /// The tools that were measured to run with a replaced input. MCP tools run with one too.
-    pub replaced: &'static [&'static str],
-    /// Calls that no hook sees: the vendor's word for them, and the reason.
+    /// The tools of which it was measured that they run with a replaced input, and what they take. MCP tools do too, and
+    /// take what their server says.
+    pub replaced: &'static [Takes],
+    /// Calls that no hook ever sees: the vendor's own word for them, and why.
     pub unseen: &'static [(&'static str, &'static str)],
     /// Names of files that the vendor loads into the conversation by itself, together with every file that they import;
     /// written as in [`Place::Names`]. An import would read a file that the path rules refuse.
@@ -108,9 +111,11 @@ pub trait Hook: Sync + fmt::Debug {
     /// Whether an admitted call of this tool is granted at the event where the vendor would ask a person.
     fn grants_approval(&self, tool: &str) -> bool;
 
-    /// The reason why the vendor would not run a call with this new input, as the end of a sentence that begins with
-    /// the tool's name. Such a vendor runs the call with its original input, or not at all.
-    fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String>;
+    /// Why the vendor would not run a call with this input in place of its own, by more than what the tool takes; it runs
+    /// the call as it was then, or neither. To follow the tool's name.
+    fn refuses_replace(&self, _input: &Input<'_>, _tool: &str) -> Option<String> {
+        None
+    }
 
     /// Read an input that is to replace the call's own.
     ///
@@ -122,7 +127,18 @@ pub trait Hook: Sync + fmt::Debug {
         if !new.is_object() {
             return Err("is given an input that is not an object".into());
         }
-        self.refuses_replace(event, &new, tool).map_or(Ok(new), Err)
+        let facts = self.facts();
+        if event != facts.gate {
+            return Err(format!("takes no replaced input at {event}: neither would run"));
+        }
+        if !tool.starts_with(facts.mcp.prefix) {
+            let takes = facts.replaced.iter().find(|takes| takes.tool == tool);
+            let takes = takes.ok_or("was not seen to run a replaced input, and then its own would run")?;
+            if let Some(why) = takes.misfit(new.raw()).or_else(|| self.refuses_replace(&new, tool)) {
+                return Err(why);
+            }
+        }
+        Ok(new)
     }
 
     /// The bytes and exit code that tell the vendor this verdict.

@@ -52,7 +52,6 @@ impl Payload<'_> {
 pub struct Input<'a> {
     raw: &'a str,
     object: bool,
-    count: usize,
     asked: &'static [&'static str],
     members: Vec<(&'static str, &'a str)>,
 }
@@ -79,11 +78,7 @@ impl<'a> Input<'a> {
         self.object
     }
 
-    /// The number of members.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
+    /// The member, in JSON.
     fn member(&self, name: &str) -> Option<&'a str> {
         debug_assert!(self.asked.contains(&name) || self.asked.is_empty(), "`{name}` is not kept: see Shape::asked");
         self.members.iter().find(|(member, _)| *member == name).map(|(_, raw)| *raw)
@@ -240,7 +235,6 @@ impl<'a> Input<'a> {
             while let Some(key) = reader.next_key()? {
                 let from = reader.offset();
                 reader.skip()?;
-                self.count += 1;
                 if let Some(name) = self.asked.iter().find(|name| **name == key.name) {
                     self.members.push((name, reader.slice(from, reader.position())));
                 }

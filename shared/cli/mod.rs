@@ -21,7 +21,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::frame::Operation;
+use crate::frame::{BARE_OPERATIONS, NoOperation, Operation};
 use crate::os::{self, End, Stop, VERSION, complain};
 use crate::seal::{MAX_BYTES, Refusal, VerifiedFrame};
 
@@ -93,12 +93,35 @@ fn text(value: OsString, flag: &str) -> Result<String, Stop> {
     value.into_string().map_err(|value| Stop::usage(format!("{flag} is not UTF-8: {value:?}")))
 }
 
-/// An operation as a flag has it.
-fn operation(word: &str) -> Result<Operation, Stop> {
-    Operation::from_word(word).ok_or_else(|| {
-        Stop::usage(format!(
-            "{word:?} is no operation; there are file.read, file.write, file.edit, dir.list, search, shell, web.read, \
-             skill.load, subagent.spawn, task.todo, and mcp.call:SERVER/TOOL"
-        ))
+/// An operation as a flag has it; `pair` is the flag that takes the names of an MCP server and its tool apart.
+fn operation(word: &str, pair: &str) -> Result<Operation, Stop> {
+    Operation::from_word(word).map_err(|why| match why {
+        NoOperation::Unknown => Stop::usage(format!(
+            "{word:?} is no operation; there are {}, and mcp.call:SERVER/TOOL",
+            BARE_OPERATIONS.each_ref().map(Operation::name).join(", ")
+        )),
+        NoOperation::Ambiguous => {
+            Stop::usage(format!("{word:?} does not say which slash ends the server's name; write {pair} SERVER TOOL"))
+        }
     })
+}
+
+/// The names of the operations without parameters, for a help text: in lines of this width, that follow one another by
+/// as many blanks.
+fn listed(indent: usize, width: usize) -> String {
+    let (mut text, mut line) = (String::new(), 0);
+    for name in BARE_OPERATIONS.each_ref().map(Operation::name) {
+        if line > 0 && line + 1 + name.len() > width {
+            text.push('\n');
+            text.extend(std::iter::repeat_n(' ', indent));
+            line = 0;
+        }
+        if line > 0 {
+            text.push(' ');
+            line += 1;
+        }
+        text.push_str(name);
+        line += name.len();
+    }
+    text
 }

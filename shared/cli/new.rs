@@ -40,7 +40,7 @@ impl Builder {
             "admit" => {
                 for word in values(parser, &named)? {
                     for word in word.split(',') {
-                        self.frame.operations.insert(operation(word)?);
+                        self.frame.operations.insert(operation(word, "--admit-mcp")?);
                     }
                 }
             }
@@ -140,7 +140,7 @@ fn rule(glob: String, operations: &str) -> Result<ScopeRule, Stop> {
     let subjects = vec![if schemed { glob } else { format!("file:{glob}") }];
     let operations = match operations {
         "none" => Default::default(),
-        list => list.split(',').map(operation).collect::<Result<_, _>>()?,
+        list => list.split(',').map(|word| operation(word, "--admit-mcp")).collect::<Result<_, _>>()?,
     };
     Ok(ScopeRule { subjects, operations })
 }

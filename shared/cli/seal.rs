@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{Print, about, conclude, read, text};
+use super::{Print, about, conclude, listed, read, text};
 use crate::adapter::surely_meant_otherwise;
 use crate::os;
 use crate::os::{End, Stop, complain};
@@ -34,8 +34,7 @@ Nothing is admitted by default.
   --print WHAT       print the digest, the canonical bytes, or the instruction text
                      (instead of the document, unless that goes to OUT)
   --new              build the frame from flags
-  --admit OP...      file.read file.write file.edit dir.list search shell web.read
-                     skill.load subagent.spawn task.todo
+  --admit OP...      OPERATIONS
   --admit-mcp SERVER TOOL   one tool of one MCP server
   --prior TEXT       what has been established already; --source says where
   --obligation TEXT  what must hold in this step; --asked-by says who wants it
@@ -68,7 +67,9 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     while let Some(argument) = parser.next()? {
         // with --new it is the workflow's version
         let workflows = new && argument == lexopt::Arg::Long("version");
-        if let Some(text) = about(&argument, PROGRAM, HELP).filter(|_| !workflows) {
+        if let Some(text) =
+            about(&argument, PROGRAM, &HELP.replace("OPERATIONS", &listed(21, 57))).filter(|_| !workflows)
+        {
             return Ok((text, End::Good));
         }
         match argument {

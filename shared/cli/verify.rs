@@ -19,7 +19,7 @@ const PROGRAM: &str = "mh-frame-verify";
 const HELP: &str = "\
 usage: mh-frame-verify FILE... | -  [--quiet | --status | --json] [--digest HEX]
        mh-frame-verify FILE --print digest|canonical|text
-       mh-frame-verify FILE --admits OP...
+       mh-frame-verify FILE --admits OP... | --admits-mcp SERVER TOOL
        mh-frame-verify FILE --explain VENDORS --call TOOL [WHAT] | --payload FILE
                        [--expect allow|deny] [--policy P] [--project DIR]
        mh-frame-verify FILE --expectations LIST [--policy P] [--project DIR]
@@ -34,6 +34,7 @@ Warnings go to stderr.
   --print WHAT       print the digest, the canonical bytes, or the instruction text
   --admits OP...     does the frame admit all of these? the exit code answers
                      (an MCP tool is mcp.call:SERVER/TOOL)
+  --admits-mcp SERVER TOOL   the same of one tool of one MCP server, whatever is in its name
   --explain VENDOR   what the vendor's hook would answer to a call, and why: nothing is
                      written, nothing is asked; the policy is `frame` unless --policy says
                      otherwise, paths go by --project, else by the working folder
@@ -93,8 +94,12 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
             lexopt::Arg::Long("print") => order.print = Some(Print::from_word(&text(parser.value()?, "--print")?)?),
             lexopt::Arg::Long("admits") => {
                 for value in parser.values()? {
-                    order.admits.push(operation(&text(value, "--admits")?)?);
+                    order.admits.push(operation(&text(value, "--admits")?, "--admits-mcp")?);
                 }
+            }
+            lexopt::Arg::Long("admits-mcp") => {
+                let server = text(parser.value()?, "--admits-mcp")?;
+                order.admits.push(Operation::McpCall { server, tool: text(parser.value()?, "--admits-mcp")? });
             }
             lexopt::Arg::Long("explain") => order.explain = Some(text(parser.value()?, "--explain")?),
             lexopt::Arg::Long("payload") => order.payload = Some(parser.value()?.into()),

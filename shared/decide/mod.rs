@@ -129,6 +129,17 @@ pub enum Wanted {
 }
 
 impl Wanted {
+    /// The operation, where it can be told which one it is.
+    pub fn operation(&self) -> Option<Operation> {
+        match self {
+            Wanted::Operation(operation) => Some(operation.clone()),
+            Wanted::Mcp { readings, .. } => match readings.as_slice() {
+                [one] => Some(Operation::McpCall { server: one.server.text().into(), tool: one.tool.text().into() }),
+                _ => None,
+            },
+        }
+    }
+
     /// The operation in words.
     pub fn words(&self) -> String {
         match self {

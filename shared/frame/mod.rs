@@ -11,7 +11,7 @@ mod text;
 mod write;
 
 pub use lint::{Lint, lints};
-pub use operation::{BARE_OPERATIONS, Operation};
+pub use operation::{BARE_OPERATIONS, MCP_CALL, NoOperation, Operation};
 pub use read::{Document, Misshapen, Tag, read};
 pub use text::{Text, shown, text};
 pub use write::{canonical, document, operation as write_operation};

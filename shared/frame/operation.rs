@@ -3,6 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+/// The name of the one operation that has parameters.
+pub const MCP_CALL: &str = "mcp.call";
+
 /// One neutral operation. Vendors' tool names stand in the vendors' rooms.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Operation {
@@ -35,19 +38,28 @@ pub enum Operation {
     WebRead,
 }
 
-/// The ten operations without parameters.
+/// The ten operations without parameters, in the order in which help texts and errors list them. A frame has its own.
 pub const BARE_OPERATIONS: [Operation; 10] = [
-    Operation::DirList,
-    Operation::FileEdit,
     Operation::FileRead,
     Operation::FileWrite,
+    Operation::FileEdit,
+    Operation::DirList,
     Operation::Search,
     Operation::Shell,
+    Operation::WebRead,
     Operation::SkillLoad,
     Operation::SubagentSpawn,
     Operation::TaskTodo,
-    Operation::WebRead,
 ];
+
+/// Why a word is no operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoOperation {
+    /// There is none of this name.
+    Unknown,
+    /// It names an MCP tool, and more than one slash in it could end the server's name.
+    Ambiguous,
+}
 
 impl Operation {
     /// The name in the vocabulary.
@@ -57,7 +69,7 @@ impl Operation {
             Operation::FileEdit => "file.edit",
             Operation::FileRead => "file.read",
             Operation::FileWrite => "file.write",
-            Operation::McpCall { .. } => "mcp.call",
+            Operation::McpCall { .. } => MCP_CALL,
             Operation::Search => "search",
             Operation::Shell => "shell",
             Operation::SkillLoad => "skill.load",
@@ -73,11 +85,14 @@ impl Operation {
     }
 
     /// The operation as a person writes it in one word: `file.read`, or `mcp.call:SERVER/TOOL`.
-    /// The server ends at the first slash.
-    pub fn from_word(word: &str) -> Option<Operation> {
+    ///
+    /// # Errors
+    /// It is none, or could be read as two.
+    pub fn from_word(word: &str) -> Result<Operation, NoOperation> {
         match word.strip_prefix("mcp.call:").and_then(|pair| pair.split_once('/')) {
-            Some((server, tool)) => Some(Operation::McpCall { server: server.into(), tool: tool.into() }),
-            None => Operation::bare(word),
+            Some((_, tool)) if tool.contains('/') => Err(NoOperation::Ambiguous),
+            Some((server, tool)) => Ok(Operation::McpCall { server: server.into(), tool: tool.into() }),
+            None => Operation::bare(word).ok_or(NoOperation::Unknown),
         }
     }
 

@@ -9,8 +9,8 @@ use super::judge::{Case, stopped};
 use super::resolve::finish;
 use super::{Decider, Unanswered};
 use crate::adapter::{Hook, Payload};
-use crate::decide::{self, Asks, Decision, Need, Wanted, clipped};
-use crate::frame::{Operation, shown};
+use crate::decide::{self, Asks, Decision, Need, clipped};
+use crate::frame::shown;
 use crate::protocol::{Command, CommandKind, Requested, Word};
 
 /// Puts a line to a decider and takes the line that it answers.
@@ -50,13 +50,7 @@ pub fn consult(vendor: &dyn Hook, case: &Case<'_>, decider: &Decider, needs: &[N
 }
 
 fn request<'a>(vendor: &dyn Hook, case: &Case<'a>, call_id: &'a str, needs: &[Need], left: Duration) -> Requested<'a> {
-    let operations = needs.iter().filter_map(|need| match &need.wanted {
-        Wanted::Operation(operation) => Some(operation.clone()),
-        Wanted::Mcp { readings, .. } => match readings.as_slice() {
-            [one] => Some(Operation::McpCall { server: one.server.text().into(), tool: one.tool.text().into() }),
-            _ => None,
-        },
-    });
+    let operations = needs.iter().filter_map(|need| need.wanted.operation());
     let subjects = needs.iter().filter_map(|need| need.path.as_ref()).map(|path| format!("file:{}", path.written));
     let input = case.payload.input.raw();
     Requested {

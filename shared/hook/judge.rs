@@ -7,7 +7,7 @@ use super::HookOptions;
 use super::consult::{DeciderLink, consult};
 use super::resolve::finish;
 use crate::adapter::{self, Environment, Event, Hook, Payload, RawAsks, Verdict, Wire};
-use crate::decide::{self, Action, Asks, Decision, Occasion, REASON_LIMIT, clipped};
+use crate::decide::{self, Action, Asks, Decision, Occasion, REASON_LIMIT, Wanted, clipped};
 use crate::frame::shown;
 use crate::os::{self, Stdin};
 use crate::protocol::AuditLine;
@@ -184,6 +184,13 @@ fn call(vendor: &dyn Hook, case: &Case<'_>, event: Event, record: &mut AuditLine
         record.operations = needs.iter().map(|need| need.wanted.words()).collect();
         record.operations.sort_unstable();
         record.operations.dedup();
+        for need in needs {
+            match (need.wanted.operation(), &need.wanted) {
+                (Some(operation), _) => drop(record.needs.insert(operation)),
+                (None, Wanted::Mcp { rendered, .. }) => record.ambiguous = Some(rendered.clone()),
+                (None, _) => {}
+            }
+        }
     }
     let call = finish(vendor, setup, frame, payload, tool, raw, around);
     record.decided_by = "frame";

@@ -175,10 +175,9 @@ fn tiers(vendor: &dyn Run) -> Vec<Tier> {
     all.extend(vendor.facts().unseen.iter().map(|(what, why)| {
         tier(what, Holds::No, &format!("{why}; seen afterwards, it makes the turn {}", Outcome::Unenforced.word()))
     }));
-    let replaced = format!(
-        "{} and MCP tools; any other is refused by name, and the call waits on",
-        vendor.facts().replaced.join(", ")
-    );
+    let replaced: Vec<&str> = vendor.facts().replaced.iter().map(|takes| takes.tool).collect();
+    let replaced =
+        format!("{} and MCP tools; any other is refused by name, and the call waits on", replaced.join(", "));
     all.push(tier("replaced input", Holds::Partly, &replaced));
     all.extend(imposed(vendor, true, false).iter().map(|(row, how)| tier(row, Holds::Yes, how)));
     all.extend(vendor.unavailable().iter().map(|(row, why)| tier(row, Holds::No, why)));

@@ -156,12 +156,12 @@ fn a_denial_carries_the_embedders_own_words() {
 #[test]
 fn a_replaced_input_goes_out_whole() {
     let room = Room::new();
-    let body = r#"say '{"decision":"replace","input":{ "command":"new", "n":[1.50,{"\u00e4":null}] }}'"#;
+    let body = r#"say '{"decision":"replace","input":{ "command":"new", "timeout":1.50,"description":"\u00e4"}}'"#;
     let granted = room.bash(CLAUDE, body, &[]);
     assert_eq!(
         granted.stdout,
         "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\",\"updatedInput\":{ \
-         \"command\":\"new\", \"n\":[1.50,{\"\\u00e4\":null}] }}}\n"
+         \"command\":\"new\", \"timeout\":1.50,\"description\":\"\\u00e4\"}}}\n"
     );
     assert_eq!((granted.code, granted.stderr.as_str()), (Some(0), ""));
     assert_eq!(granted.audit["decision"], json!({"decision": "replace"}));
@@ -191,20 +191,42 @@ fn an_input_that_the_vendor_would_not_run_is_denied_by_name() {
             "Bash",
             json!({"command": "old"}),
             "{\"cmd\":\"new\"}",
-            "has no string `command` in the replaced input",
+            "has `cmd` in the replaced input, which is not taken there: what is taken is command",
         ),
         (
             CODEX,
             "Bash",
             json!({"command": "old"}),
             "{\"command\":\"new\",\"workdir\":\"/\"}",
-            "takes nothing but `command`",
+            "has `workdir` in the replaced input, which is not taken there: what is taken is command",
+        ),
+        (
+            CODEX,
+            "Bash",
+            json!({"command": "old"}),
+            "{}",
+            "has no `command` in the replaced input, where a string has to be",
+        ),
+        (CODEX, "apply_patch", json!({"command": "*** Add File: a"}), "{\"command\":[]}", "has an array as `command`"),
+        (
+            CLAUDE,
+            "Bash",
+            json!({"command": "old"}),
+            "{\"command\":5}",
+            "has a number as `command` in the replaced input",
         ),
         (
             CLAUDE,
             "Write",
             json!({"file_path": "/a"}),
-            "{\"file_path\":\"~/a\"}",
+            "{\"file_path\":\"/a\"}",
+            "has no `content` in the replaced input",
+        ),
+        (
+            CLAUDE,
+            "Write",
+            json!({"file_path": "/a"}),
+            "{\"file_path\":\"~/a\",\"content\":\"\"}",
             "has a `file_path` in the replaced input that is not",
         ),
         (

@@ -42,19 +42,7 @@ impl Claude {
         text_limit: 9_500,
         oldest: FAILS_CLOSED_FROM,
         allow: "granted: the vendor asks nobody, and its own deny and ask rules still hold",
-        replaced: &[
-            "Agent",
-            "Bash",
-            "Edit",
-            "Glob",
-            "Grep",
-            "Monitor",
-            "NotebookEdit",
-            "Read",
-            "Skill",
-            "TaskCreate",
-            "Write",
-        ],
+        replaced: hook::takes::TAKES,
         unseen: &[],
         // `AGENTS.md` in a folder that has no `CLAUDE.md` (measured).
         loaded: &[&["claude.md"], &["claude.local.md"], &["agents.md"], &[".claude", "rules", "**"]],
@@ -120,18 +108,11 @@ impl Hook for Claude {
         false
     }
 
-    /// Measured for these tools. A path in a call has been made absolute by the vendor; what it
-    /// makes of one that an embedder wrote is its own affair, so it has to be absolute already.
-    fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
-        if event != "PreToolUse" {
-            return Some(format!("takes no replaced input at {event}: neither command would run"));
-        }
-        if !tool.starts_with(Self::FACTS.mcp.prefix) && !Self::FACTS.replaced.contains(&tool) {
-            return Some("was not seen to run a replaced input, and then its own would run".into());
-        }
-        let own = !tool.starts_with(Self::FACTS.mcp.prefix);
+    /// A path in a call has been made absolute by the vendor; what it makes of one that an embedder wrote is its own
+    /// affair, so it has to be absolute already.
+    fn refuses_replace(&self, input: &Input<'_>, _: &str) -> Option<String> {
         let relative = |member: &&&str| input.text(member).is_some_and(|path| !path.starts_with('/'));
-        let member = ["file_path", "notebook_path", "path"].iter().filter(|_| own).find(relative)?;
+        let member = ["file_path", "notebook_path", "path"].iter().find(relative)?;
         Some(format!("has a `{member}` in the replaced input that is not an absolute path"))
     }
 

@@ -18,8 +18,8 @@ use std::path::Path;
 use super::places::folder;
 use super::without_shell;
 use super::{
-    Environment, Event, Facts, Hook, Input, Neighbour, Payload, Place, Preview, Protected, RawAsks, Sample, Shape,
-    Verdict, Wire,
+    Environment, Event, Facts, Hook, Neighbour, Payload, Place, Preview, Protected, RawAsks, Sample, Shape, Verdict,
+    Wire,
 };
 use crate::frame::{Operation, mcp, shown};
 use crate::seal::VerifiedFrame;
@@ -53,7 +53,7 @@ impl Codex {
         // Of older ones it was not measured whether they take hooks and trust from the launch line.
         oldest: hook::table::TABLE.release,
         allow: "not denied: the vendor goes on, and an MCP call is approved where it would ask",
-        replaced: &["Bash", "apply_patch", "view_image", "update_plan", "spawn_agent"],
+        replaced: hook::takes::TAKES,
         // By the kind of the item in the vendor's rollout; what is typed into a terminal is told by its
         // source.
         unseen: &[
@@ -115,24 +115,6 @@ impl Hook for Codex {
     /// would grant an escalation out of the sandbox that the payload does not show.
     fn grants_approval(&self, tool: &str) -> bool {
         tool.starts_with(Self::FACTS.mcp.prefix)
-    }
-
-    /// Measured for these tools. Of a shell and of a patch only `command` is replaced, whatever
-    /// else is given.
-    fn refuses_replace(&self, event: &str, input: &Input<'_>, tool: &str) -> Option<String> {
-        if event != "PreToolUse" {
-            return Some(format!("takes no replaced input at {event}"));
-        }
-        match tool {
-            "Bash" | "apply_patch" if input.text("command").is_none() => {
-                Some("has no string `command` in the replaced input".into())
-            }
-            "Bash" | "apply_patch" if input.count() != 1 => {
-                Some("takes nothing but `command` from a replaced input, and there is more in it".into())
-            }
-            tool if tool.starts_with(Self::FACTS.mcp.prefix) || Self::FACTS.replaced.contains(&tool) => None,
-            _ => Some("was not seen to run a replaced input, and then its own would run".into()),
-        }
     }
 
     fn answer(&self, event: Event, name: &str, verdict: &Verdict) -> Wire {

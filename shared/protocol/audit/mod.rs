@@ -6,7 +6,10 @@ mod read;
 #[cfg(feature = "run")]
 pub(crate) use read::{Judgement, same};
 
+use std::collections::BTreeSet;
+
 use super::one_line;
+use crate::frame::{MCP_CALL, Operation, write_operation};
 use crate::json::{Layout, Writer};
 
 /// One decision. Fields are named as in `tool.decided` of `metaharness.event/1`, where it has the field. An unknown
@@ -22,8 +25,13 @@ pub struct AuditLine {
     pub agent_id: Option<String>,
     pub call_id: Option<String>,
     pub tool: Option<String>,
+    /// The operations that the call needs, in words.
     pub operations: Vec<String>,
-    /// JSON; only on request.
+    /// The same, as a frame has them: of `mcp.call a/b/c` the words do not say where the server ends.
+    pub needs: BTreeSet<Operation>,
+    /// The rendered name of an MCP tool, where it could be that of several.
+    pub ambiguous: Option<String>,
+    /// The tool's input, in JSON, where it is asked for.
     pub input: Option<String>,
     pub decision: AuditDecision,
     /// `frame`, `embedder`, `deadline` where the embedder did not answer in time, or `adapter` where neither frame nor
@@ -59,6 +67,16 @@ impl AuditLine {
         out.key("operations");
         out.array();
         self.operations.iter().for_each(|operation| out.string(operation));
+        out.end_array();
+        out.key("needs");
+        out.array();
+        self.needs.iter().for_each(|operation| write_operation(operation, &mut out));
+        if let Some(rendered) = &self.ambiguous {
+            out.object();
+            out.member("op", MCP_CALL);
+            out.member("rendered", rendered);
+            out.end_object();
+        }
         out.end_array();
         if let Some(input) = &self.input {
             out.key("input");

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The reason for the denial of a tool that is not offered.
+use crate::frame::{MCP_CALL, Operation};
+
+/// Why a call of a tool that is not offered is refused.
 const WITHHELD: &str = "is not offered in this step: what the frame admits is";
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -19,7 +21,9 @@ pub struct Judgement {
     pub tool: Option<String>,
     /// The operations in words.
     pub operations: Vec<String>,
-    /// Null where inputs are not recorded.
+    /// The same as objects; a release before 0.2.0 wrote none.
+    pub needs: Option<Vec<Needed>>,
+    /// The tool's input, where it is recorded.
     pub input: Option<Box<RawValue>>,
     pub decision: Decided,
     pub decided_by: String,
@@ -27,6 +31,29 @@ pub struct Judgement {
     pub micros: u64,
 }
 
+/// An operation that a call needs, as a hook recorded it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Needed {
+    /// Its name.
+    pub op: String,
+    /// The server of an MCP tool; none where it cannot be told.
+    pub server: Option<String>,
+    /// The tool itself.
+    pub tool: Option<String>,
+}
+
+impl Needed {
+    fn operation(self) -> Option<Operation> {
+        match (self.op == MCP_CALL, self.server, self.tool) {
+            (true, Some(server), Some(tool)) => Some(Operation::McpCall { server, tool }),
+            (true, ..) => None,
+            (false, ..) => Operation::bare(&self.op),
+        }
+    }
+}
+
+/// A decision, as a hook recorded it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Decided {
@@ -59,7 +86,17 @@ impl Judgement {
         serde_json::from_slice(line).ok()
     }
 
-    /// Whether this decision settled if the call runs. `gate` is the vendor's one event that comes before every call.
+    /// The operations that the call needs, of those that can be told. Words are read where nothing better is there, and one
+    /// that could be read as two is none.
+    pub fn operations(&self) -> Vec<Operation> {
+        let word = |word: &String| Operation::from_word(&word.replacen("mcp.call ", "mcp.call:", 1)).ok();
+        match &self.needs {
+            Some(needs) => needs.iter().cloned().filter_map(Needed::operation).collect(),
+            None => self.operations.iter().filter_map(word).collect(),
+        }
+    }
+
+    /// Whether it settled whether a call runs. `gate` is the vendor's event before a call; no other comes before every one.
     pub fn gates(&self, gate: &str) -> bool {
         self.event.as_deref().is_none_or(|event| event == gate)
     }
@@ -96,6 +133,22 @@ pub fn same(one: &RawValue, other: &RawValue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::Judgement;
+
+    #[test]
+    fn operations_are_read_as_objects_and_of_an_older_audit_as_words_that_say_one_thing() {
+        let read = |line: &str| {
+            let words = Judgement::read(line.as_bytes()).unwrap().operations();
+            words.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join(" ")
+        };
+        let pair = |server: &str, tool: &str| format!("McpCall {{ server: {server:?}, tool: {tool:?} }}");
+        let words = r#""operations":["mcp.call a/b/c","shell"]"#;
+        let needs = r#""needs":[{"op":"mcp.call","server":"a/b","tool":"c"},{"op":"shell"},{"op":"later"}]"#;
+        assert_eq!(read(&format!("{{{words},{needs}}}")), format!("{} Shell", pair("a/b", "c")));
+        assert_eq!(read(&format!("{{{words}}}")), "Shell");
+        assert_eq!(read(r#"{"operations":["mcp.call lab/note"]}"#), pair("lab", "note"));
+        let ambiguous = r#""needs":[{"op":"mcp.call","rendered":"mcp__a__b__c"}]"#;
+        assert_eq!(read(&format!("{{{words},{ambiguous}}}")), "");
+    }
 
     #[test]
     fn only_the_event_before_a_call_settles_it() {

@@ -85,7 +85,7 @@ impl Merge<'_> {
             call.tool = judgement.tool.clone().unwrap_or_default();
         }
         call.input = judgement.input.clone().or(call.input.take());
-        call.operations = call.operations.take().or_else(|| operations(&judgement.operations));
+        call.operations = call.operations.take().or_else(|| operations(&judgement.operations()));
         let latency = known.asked.map_or(judgement.micros / 1000, |asked| millis(asked.elapsed()));
         self.request(id, None, &judgement.seam);
         let call = self.known(id).call.clone();

@@ -425,12 +425,11 @@ fn raw(value: &Value) -> Option<Box<RawValue>> {
     to_raw_value(value).ok()
 }
 
-/// Operations in words, as a frame has them.
-fn operations(words: &[String]) -> Option<Box<RawValue>> {
+/// Operations, as a frame has them.
+fn operations(all: &[Operation]) -> Option<Box<RawValue>> {
     let mut out = Writer::new(Layout::Canonical);
     out.array();
-    let word = |word: &String| Operation::from_word(&word.replacen("mcp.call ", "mcp.call:", 1));
-    words.iter().filter_map(word).for_each(|one| write_operation(&one, &mut out));
+    all.iter().for_each(|one| write_operation(one, &mut out));
     out.end_array();
-    (!words.is_empty()).then(|| RawValue::from_string(out.finish()).ok()).flatten()
+    (!all.is_empty()).then(|| RawValue::from_string(out.finish()).ok()).flatten()
 }

@@ -253,6 +253,9 @@ fn a_replace_goes_through_whole_or_is_refused_by_name() {
     run.until("tool.requested", |line| line["call_id"] == "c1");
     run.decide("string", "c1", replace(json!("y")));
     run.refused("string", "UNSUPPORTED_CONTROL", "Bash is given an input that is not an object; it still waits");
+    run.decide("number", "c1", replace(json!({"command": 5})));
+    let why = "Bash has a number as `command` in the replaced input, where a string has to be; it still waits";
+    run.refused("number", "UNSUPPORTED_CONTROL", why);
     let mut twice = decision_line("twice", "c1", replace(json!({"command": "REPLACED"})));
     twice = twice.replacen("\"REPLACED\"", "\"y\",\"command\":\"z\"", 1);
     run.say(twice);
@@ -293,8 +296,12 @@ fn codex_takes_a_replace_only_as_a_whole() {
     let mut run = Asking::start(&room, "codex", &["--audit", audit.to_str().unwrap()]);
     assert_eq!(run.next("tool.requested")["input"], json!({"command": "x"}));
     for (id, input, why) in [
-        ("more", json!({"command": "y", "workdir": "/"}), "takes nothing but `command`"),
-        ("none", json!({}), "no string `command`"),
+        (
+            "more",
+            json!({"command": "y", "workdir": "/"}),
+            "Bash has `workdir` in the replaced input, which is not taken there: what is taken is command; it still waits",
+        ),
+        ("none", json!({}), "has no `command` in the replaced input, where a string has to be"),
         ("array", json!(["y"]), "not an object"),
     ] {
         run.decide(id, "c1", replace(input));

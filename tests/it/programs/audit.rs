@@ -57,7 +57,7 @@ fn a_decision_is_one_line_with_everything_but_the_input() {
             line(&audit),
             json!({
                 "vendor": vendor, "event": "PreToolUse", "session_id": "session-1", "agent_id": "agent-1", "call_id": "call-1",
-                "tool": "Bash", "operations": ["shell"], "decision": { "decision": decision }, "decided_by": "frame",
+                "tool": "Bash", "operations": ["shell"], "needs": [{ "op": "shell" }], "decision": { "decision": decision }, "decided_by": "frame",
                 "seam": "hook", "frame_digest": GOLDEN,
             })
         );
@@ -65,9 +65,26 @@ fn a_decision_is_one_line_with_everything_but_the_input() {
         let reason = answer.denial();
         let found = line(&audit);
         assert_eq!(found["operations"], json!(["mcp.call lab/note"]));
+        assert_eq!(found["needs"], json!([{ "op": "mcp.call", "server": "lab", "tool": "note" }]));
+        // of a name that could be that of several there is no pair to be told
+        let tool = "mcp__a__b__note";
+        fire(vendor, &audit, &call(vendor, tool, json!({}))).denial();
+        assert_eq!(line(&audit)["needs"], json!([{ "op": "mcp.call", "rendered": tool }]));
         assert_eq!(found["decision"], json!({ "decision": "deny", "reason": reason }));
         assert_eq!((&found["decided_by"], &found["agent_id"]), (&"frame".into(), &Value::Null));
     }
+}
+
+#[test]
+fn needs_say_where_the_name_of_a_server_ends() {
+    let scratch = Scratch::new();
+    let audit = scratch.path("audit.jsonl");
+    let mut payload = call(CLAUDE, "mcp__a_b__c", json!({}));
+    payload["mcp_server"] = json!({ "name": "a/b" });
+    fire(CLAUDE, &audit, &payload).denial();
+    let found = line(&audit);
+    assert_eq!(found["operations"], json!(["mcp.call a/b/c"]));
+    assert_eq!(found["needs"], json!([{ "op": "mcp.call", "server": "a/b", "tool": "c" }]));
 }
 
 #[test]

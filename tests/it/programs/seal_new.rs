@@ -39,10 +39,11 @@ fn every_flag_sets_its_member() {
             json!([{ "op": "file.read" }, { "op": "search" }, { "op": "shell" }]),
         ),
         (
-            &["--admit-mcp", "brave-search", "brave_web_search", "--admit", "mcp.call:a/b/c"],
+            &["--admit-mcp", "brave-search", "brave_web_search", "--admit-mcp", "a/b", "c", "--admit", "mcp.call:a/b"],
             "operations",
             json!([
-                { "op": "mcp.call", "server": "a", "tool": "b/c" },
+                { "op": "mcp.call", "server": "a", "tool": "b" },
+                { "op": "mcp.call", "server": "a/b", "tool": "c" },
                 { "op": "mcp.call", "server": "brave-search", "tool": "brave_web_search" },
             ]),
         ),
@@ -129,6 +130,10 @@ fn a_flag_that_is_missing_twice_or_wrong_is_named() {
         (with(&["--entity", "a"]), "--entity needs --entities-from before it"),
         (with(&["--entities-from", "a", "--entities-from", "b"]), "--entities-from is given twice"),
         (with(&["--admit"]), "missing argument for option '--admit'"),
+        (
+            with(&["--admit", "mcp.call:a/b/c"]),
+            "\"mcp.call:a/b/c\" does not say which slash ends the server's name; write --admit-mcp SERVER TOOL",
+        ),
         (with(&["--admit-mcp", "lab"]), "missing argument for option '--admit-mcp'"),
         (with(&["--colour", "red"]), "there is no flag --colour"),
         (

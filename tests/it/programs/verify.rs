@@ -140,11 +140,21 @@ fn admits_answers_by_exit_code() {
     let server = server.to_str().unwrap();
     assert_eq!(run(VERIFY, [server, "--admits", "mcp.call:lab/note", "--admits", "search"]).code, 0);
     assert_eq!(run(VERIFY, [server, "--admits", "mcp.call:lab/forget"]).code, 1);
+    assert_eq!(run(VERIFY, [server, "--admits-mcp", "lab", "note", "--admits", "search"]).code, 0);
+    assert_eq!(run(VERIFY, [server, "--admits-mcp", "lab", "forget"]).code, 1);
+    // a word that two readers would take apart in two ways is no question
+    let scratch = Scratch::new();
+    let slashed = scratch.frame("slashed.json", &["--admit-mcp", "a/b", "c"]);
+    let slashed = slashed.to_str().unwrap();
+    assert_eq!(run(VERIFY, [slashed, "--admits-mcp", "a/b", "c"]).code, 0);
+    assert_eq!(run(VERIFY, [slashed, "--admits-mcp", "a", "b/c"]).code, 1);
+    let answer = run(VERIFY, [slashed, "--admits", "mcp.call:a/b/c"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("write --admits-mcp SERVER TOOL"), "{}", answer.stderr);
     let answer = run(VERIFY, [&good, "--admits", "Shell"]);
     assert_eq!(answer.code, 2);
     assert!(answer.stderr.starts_with("mh-frame-verify: \"Shell\" is no operation; there are file.read, "));
-    // there is no answer about a refused document
-    let scratch = Scratch::new();
+    // an answer about a document that is refused is no answer
     let answer = run(VERIFY, [&edited(&scratch), "--admits", "shell"]);
     assert_eq!(answer.code, 1);
     assert!(answer.stderr.contains(": edited: "), "{}", answer.stderr);

@@ -14,6 +14,7 @@ mod frame;
 mod http;
 mod mcp;
 mod options;
+mod schemas;
 mod scratch;
 mod suite;
 

@@ -15,6 +15,8 @@ pub struct Options {
     /// Print the details of passing cases too.
     pub verbose: bool,
     pub list: bool,
+    /// Write what is recorded of the vendors anew.
+    pub record: bool,
     pub bin: PathBuf,
     pub npm: PathBuf,
     pub runs: PathBuf,
@@ -22,7 +24,7 @@ pub struct Options {
 }
 
 const USAGE: &str = "usage: vendor-suite [--claude VERSION|none] [--codex VERSION|none] [--all] [--only SUBSTRING]... \
-                     [--jobs N] [--keep] [--verbose] [--list] [--bin DIR] [--npm DIR] [--runs DIR] [--limit SECONDS]";
+                     [--jobs N] [--keep] [--verbose] [--list] [--record] [--bin DIR] [--npm DIR] [--runs DIR] [--limit SECONDS]";
 
 impl Options {
     pub fn parse(arguments: &[String]) -> Result<Options, String> {
@@ -37,6 +39,7 @@ impl Options {
             keep: false,
             verbose: false,
             list: false,
+            record: false,
             bin: here.parent().map(PathBuf::from).unwrap_or_default(),
             npm: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("npm"),
             // Neither /tmp nor TMPDIR: Codex's sandbox may always write there.
@@ -50,6 +53,7 @@ impl Options {
                 "--keep" => options.keep = true,
                 "--verbose" => options.verbose = true,
                 "--list" => options.list = true,
+                "--record" => options.record = true,
                 "--claude" | "--codex" | "--only" | "--jobs" | "--bin" | "--npm" | "--runs" | "--limit" => {
                     let value = rest.next().ok_or_else(|| format!("{flag} needs a value; {USAGE}"))?;
                     options.set(flag, value)?;

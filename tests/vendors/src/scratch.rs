@@ -28,6 +28,8 @@ pub struct Scratch {
     pub bin: PathBuf,
     pub frames: PathBuf,
     pub logs: PathBuf,
+    /// Whether what is recorded of the vendors is to be written anew.
+    pub record: bool,
     deadline: Instant,
     children: AtomicU32,
 }
@@ -54,6 +56,7 @@ impl Scratch {
             bin: at("bin"),
             frames: at("frames"),
             logs: at("logs"),
+            record: false,
             root,
             deadline: Instant::now() + limit,
             children: AtomicU32::new(0),

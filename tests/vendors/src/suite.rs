@@ -98,8 +98,9 @@ fn decided(case: &Arc<Case>, options: &Options, bin: &Path) -> bool {
 }
 
 fn one(case: &Arc<Case>, options: &Options, bin: &Path) -> Result<String, Failure> {
-    let scratch = Scratch::new(&options.runs, bin, &case.name, options.limit)
+    let mut scratch = Scratch::new(&options.runs, bin, &case.name, options.limit)
         .map_err(|error| Failure::NoVerdict(format!("could not make a scratch folder: {error}")))?;
+    scratch.record = options.record;
     let scratch = Arc::new(scratch);
     let (sender, receiver) = mpsc::channel();
     let place = Arc::clone(&scratch);

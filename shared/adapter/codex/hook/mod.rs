@@ -3,3 +3,4 @@
 pub mod answer;
 pub mod patch;
 pub mod table;
+pub mod takes;

@@ -149,22 +149,42 @@ fn replaced(side: &Side, scratch: &Scratch) -> Result<(), String> {
 /// A replaced input that the vendor would not run.
 fn not_replaced(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let path = scratch.project.join(MARK);
-    let (plan, input) = match side {
+    let (plan, inputs) = match side {
         Side::Claude(_) => {
             let write = Do::Tool("Write", json!({"file_path": path, "content": "x"}));
             let plan = Plan::new(Spec::admitting(&["file.write"])).call(write);
-            (plan, json!({"file_path": "new.txt", "content": "x"}))
+            let new = scratch.project.join("new.txt");
+            let inputs = [
+                (json!({"file_path": "new.txt", "content": "x"}), "file_path"),
+                (json!({"file_path": new}), "content"),
+                (json!({"file_path": new, "content": 5}), "content"),
+                (json!({"file_path": new, "content": "x", "mode": "append"}), "mode"),
+            ];
+            (plan, inputs)
         }
-        Side::Codex(..) => (Plan::shell().call(touch()), json!({"command": "touch new.txt", "timeout_ms": 5})),
+        Side::Codex(..) => {
+            let inputs = [
+                (json!({"command": "touch new.txt", "timeout_ms": 5}), "timeout_ms"),
+                (json!({"command": 5}), "command"),
+                (json!({"command": ["touch", "new.txt"]}), "command"),
+                (json!({}), "command"),
+            ];
+            (Plan::shell().call(touch()), inputs)
+        }
     };
     let (mut run, _model) = side.ask(scratch, plan)?;
     let call = run.asked(0)?;
-    let answer = run.decide(&call, &json!({"decision": "replace", "input": input}))?;
+    let mut refused = true;
+    for (input, member) in inputs {
+        let answer = run.decide(&call, &json!({"decision": "replace", "input": input}))?;
+        let named = answer["refused"]["reason"].as_str().is_some_and(|why| why.contains(&format!("`{member}`")));
+        refused &= answer["refused"]["code"] == "UNSUPPORTED_CONTROL" && named;
+    }
     run.settle(&call, &allow())?;
     let told = run.end()?;
     hold(
         [
-            (answer["refused"]["code"] == "UNSUPPORTED_CONTROL", "refused by name"),
+            (refused, "refused by name"),
             (scratch.exists(MARK), "the old ran when it was allowed"),
             (!scratch.exists("new.txt"), "the new did not"),
             (told.code == Some(0), "answered"),

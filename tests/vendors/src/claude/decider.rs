@@ -140,13 +140,22 @@ fn replaced(cases: &mut Cases) {
             outcome.effect(scratch.exists(target))
         });
     }
-    for (name, input) in [("no object", json!("touch p.txt")), ("without its command", json!({"description": "d"}))] {
-        cases.holds(format!("decider, replace, a shell call {name}: neither runs"), move |run| {
+    for (name, input, why) in [
+        ("no object", json!("touch p.txt"), "is not an object"),
+        ("without its command", json!({"description": "d"}), "has no `command`"),
+        ("of a number", json!({"command": 5}), "has a number as `command`"),
+        ("with more than it takes", json!({"command": "touch p.txt", "cwd": "/"}), "has `cwd`"),
+    ] {
+        cases.holds(format!("decider, replace, a shell call {name}: neither runs, by name"), move |run| {
             let run = deciding(run.frame(&Spec::all())?, "{A}", &json!({"decision": "replace", "input": input}))?;
             let scratch = run.scratch;
             let outcome = run.bash("touch o.txt").go()?;
             outcome.effect(false)?;
-            if scratch.exists("o.txt") { Err(format!("it ran; {}", outcome.detail())) } else { Ok(()) }
+            let named = outcome.was_told(why) && outcome.refused();
+            match scratch.exists("o.txt") || scratch.exists("p.txt") || !named {
+                true => Err(format!("it ran, or nobody said why not; {}", outcome.detail())),
+                false => Ok(()),
+            }
         });
     }
     cases.holds("decider, replace, a skill's inline command: neither runs", |run| {

@@ -9,9 +9,13 @@ use super::Cases;
 use super::drive::{Drive, Run, agent_input};
 use crate::case::{Seen, Want};
 use crate::frame::Spec;
+use crate::schemas::{self, Schemas};
 
 /// The tools to offer, for tools that the vendor offers only on request.
 const OFFERED: &str = "Bash,Read,Write,Edit,NotebookEdit,Glob,Grep,Agent,Skill,WebFetch,WebSearch,ToolSearch";
+
+/// Every tool that can be asked for by name.
+const ALL: &str = "Bash,Read,Write,Edit,NotebookEdit,Glob,Grep,Agent,Skill,WebFetch,WebSearch,ToolSearch,Monitor,TaskCreate,TaskUpdate,TaskList,TaskGet,TaskStop,TodoWrite,PowerShell,SendMessage,Workflow,ListMcpResourcesTool,ReadMcpResourceTool";
 
 const NEEDLE: &str = "a-needle-in-the-file";
 
@@ -188,7 +192,8 @@ fn web_fetch(run: Run<'_>) -> Result<Seen, String> {
 }
 
 pub fn add(cases: &mut Cases) {
-    // No PowerShell is installed, but the vendor asks the hook before that shows.
+    cases.holds("the schemas of the tools are those in fixtures/tools", recorded);
+    // There is no PowerShell here to run it, but the hook is asked before that shows.
     cases.blocked("PowerShell, shell not admitted", |run| {
         let run = run.frame(&Spec::all_but("shell"))?.env("CLAUDE_CODE_USE_POWERSHELL_TOOL", "1");
         run.call("PowerShell", json!({"command": "New-Item o.txt", "description": "d"})).effect_or_refusal("o.txt")
@@ -205,4 +210,22 @@ pub fn add(cases: &mut Cases) {
             });
         }
     }
+}
+
+/// All tools that can be had, with what they take. Two launches: the lists of things to do come in two forms.
+fn recorded(run: Run<'_>) -> Result<(), String> {
+    let (program, scratch) = (run.program(), run.scratch);
+    let mut seen = Schemas::new();
+    for tasks in ["1", "0"] {
+        let run = Run::new(program, scratch).flag("--tools").flag(ALL).env("ENABLE_TOOL_SEARCH", "0");
+        let run = run.env("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1").env("CLAUDE_CODE_ENABLE_TASKS", tasks);
+        let run = run.env("CLAUDE_CODE_USE_POWERSHELL_TOOL", "1");
+        for request in run.go()?.requests {
+            let tools = request["tools"].as_array().into_iter().flatten();
+            let own =
+                tools.filter_map(|tool| Some((tool["name"].as_str()?.to_string(), tool.get("input_schema")?.clone())));
+            seen.extend(own);
+        }
+    }
+    schemas::hold(scratch, "claude", program, seen)
 }

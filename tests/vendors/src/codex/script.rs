@@ -137,7 +137,9 @@ pub enum Say {
     Call(Call),
     Code(String),
     Message(String),
-    /// An item that is made when its turn comes, from every tool output that the model got.
+    /// An item of the service's, as it stands.
+    Item(Value),
+    /// Made when its turn comes, from all the tool outputs that the model was given.
     Late(Late),
 }
 
@@ -159,6 +161,7 @@ impl Say {
             Say::Message(text) => json!({
                 "type": "message", "id": format!("item-{id}"), "role": "assistant",
                 "content": [{"type": "output_text", "text": text, "annotations": []}]}),
+            Say::Item(item) => item.clone(),
             Say::Late(make) => make(outputs).item(id, outputs),
         }
     }

@@ -8,6 +8,7 @@ use crate::case::Seen;
 use crate::codex::script::{Call, Mode, Say, Script};
 use crate::codex::session::{Codex, Outcome};
 use crate::frame::Spec;
+use crate::schemas::{self, Schemas};
 use crate::scratch::Scratch;
 
 /// A tool, its operation and its visible effect.
@@ -99,6 +100,7 @@ const ROWS: &[Row] = &[
 ];
 
 pub fn list(list: &mut List) {
+    recorded(list);
     for mode in Mode::BOTH {
         for row in ROWS {
             let name = format!("{}: {}", mode.name(), row.name);
@@ -240,21 +242,50 @@ fn offered(list: &mut List, mode: Mode) {
     });
 }
 
-/// The tools that a request offers, by the names that a hook sees.
-fn names(body: &serde_json::Value) -> Vec<String> {
-    let lists = body["input"].as_array().into_iter().flatten().map(|item| &item["tools"]).chain([&body["tools"]]);
-    let mut names = Vec::new();
-    for tool in lists.filter_map(serde_json::Value::as_array).flatten() {
-        let name = tool["name"].as_str().or_else(|| tool["type"].as_str()).unwrap_or_default();
-        match tool["tools"].as_array() {
-            Some(inner) => names.extend(inner.iter().filter_map(|tool| {
-                let space = if name == "functions" { "" } else { name };
-                Some(format!("{space}{}", tool["name"].as_str()?))
-            })),
-            None => names.push(name.to_string()),
+/// What the tools take that Codex offers, in both generations of its agents.
+fn recorded(list: &mut List) {
+    list.holds("the schemas of the tools are those in fixtures/tools", |codex, scratch| {
+        let mut seen = Schemas::new();
+        // the first generation's are told only to a model that looks for them
+        let script = || {
+            let search = json!({"type": "tool_search_call", "id": "item-s", "call_id": "search", "status": "completed",
+                                "execution": "client", "arguments": {"query": "spawn agent", "limit": 20}});
+            Script::turns(vec![vec![Say::Item(search)]])
+        };
+        for mode in Mode::BOTH {
+            let outcome = under(codex, scratch, mode, &Spec::admitting(&["web.read"]), script())?
+                .config("[tools.update_plan]\nenabled = true\n")
+                .run()?;
+            for asked in &outcome.asked {
+                seen.extend(
+                    named(&asked.body).filter_map(|(name, tool)| Some((name, tool.get("parameters")?.clone()))),
+                );
+            }
         }
-    }
-    names
+        schemas::hold(scratch, "codex", &codex.program, seen)?;
+        Ok(Seen::held())
+    });
+}
+
+/// The tools that a request offers, by the names that a hook would see.
+fn names(body: &Value) -> Vec<String> {
+    named(body).map(|(name, _)| name).collect()
+}
+
+/// The same, each with what the request says of it.
+fn named(body: &Value) -> impl Iterator<Item = (String, &Value)> {
+    let lists = body["input"].as_array().into_iter().flatten().map(|item| &item["tools"]).chain([&body["tools"]]);
+    lists.filter_map(Value::as_array).flatten().flat_map(|tool| {
+        let name = tool["name"].as_str().or_else(|| tool["type"].as_str()).unwrap_or_default();
+        let space = if name == "functions" { "" } else { name };
+        let inner = tool["tools"].as_array().map(|inner| {
+            inner
+                .iter()
+                .filter_map(|tool| Some((format!("{space}{}", tool["name"].as_str()?), tool)))
+                .collect::<Vec<_>>()
+        });
+        inner.unwrap_or_else(|| vec![(name.to_string(), tool)])
+    })
 }
 
 /// Resources of MCP servers, which are `mcp.call` with the method as the tool.
