@@ -19,6 +19,10 @@ pub const EVENT: &str = "metaharness.event/1";
 /// The tag of a line that asks for something.
 pub const COMMAND: &str = "metaharness.command/1";
 
+/// The words of a hook about a call that a person would have to approve, where nobody can.
+pub const UNATTENDED: &str = "Nobody is at a terminal to approve this, so it did not run. Do not retry it; finish with what \
+                              you can and say what you could not do.";
+
 /// The longest line that is read, in bytes.
 pub const MAX_LINE: usize = 8 * 1024 * 1024;
 

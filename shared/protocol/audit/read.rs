@@ -3,8 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Why a call of a tool that is not offered is refused.
-const WITHHELD: &str = "is not offered in this step: what the frame admits is";
+use crate::protocol::UNATTENDED;
 
 /// One decision of a hook.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -60,11 +59,6 @@ impl Judgement {
         }
     }
 
-    /// That of a call of a tool which is not offered under the frame.
-    pub fn withheld(call_id: &str) -> Judgement {
-        Judgement::denial(call_id, WITHHELD, "frame", "registration")
-    }
-
     /// Read a line of an audit.
     pub fn read(line: &[u8]) -> Option<Judgement> {
         serde_json::from_slice(line).ok()
@@ -88,6 +82,22 @@ impl Judgement {
     /// Why, where it is a denial.
     pub fn reason(&self) -> Option<&str> {
         self.decision.reason.as_deref()
+    }
+
+    /// Whether it is a denial by a hook that could not decide: its reason is about itself, and begins with its own name.
+    pub fn undecided(&self, program: &str) -> bool {
+        let own = |reason: &str| reason.strip_prefix(program).is_some_and(|rest| rest.starts_with(": "));
+        self.denies() && self.reason().is_some_and(own)
+    }
+
+    /// Whether it says no more than that nobody can approve the call, which the hook itself admits.
+    pub fn unattended(&self) -> bool {
+        self.reason() == Some(UNATTENDED)
+    }
+
+    /// The tool's input, where it is recorded.
+    pub fn input_value(&self) -> Option<serde_json::Value> {
+        serde_json::from_str(self.input.as_ref()?.get()).ok()
     }
 
     /// Whether it belongs to this session: an audit file may be shared, and its lines are anybody's.

@@ -14,6 +14,10 @@ pub struct SessionStarted<'a> {
     pub adapter_class: &'a str,
     /// The vendor's release.
     pub harness_version: &'a str,
+    /// The same, by the name that it has in every form of output.
+    pub vendor_version: &'a str,
+    /// The release of the program that writes this.
+    pub driver_version: &'a str,
     /// The vendor's id of the session.
     pub session_id: Option<&'a str>,
     /// The model.
@@ -85,8 +89,8 @@ pub struct McpServer<'a> {
 pub struct Hermetic<'a> {
     /// `hermetic` or `inherit`.
     pub mode: &'a str,
-    /// `frame`, `deny-only` or `ask`.
-    pub decisions: &'a str,
+    /// `frame`, `deny-only` or `ask`; null where no frame is in force.
+    pub decisions: Option<&'a str>,
     /// What was done for it.
     pub imposed: Vec<Imposed<'a>>,
     /// What could not be done.
@@ -120,6 +124,8 @@ pub struct Unavailable<'a> {
 pub struct SessionEnded<'a> {
     /// Whether the turn did not answer, or is not to be trusted.
     pub is_error: bool,
+    /// Why there is no answer, where there is none.
+    pub error: Option<&'a str>,
     /// The vendor's word for the end.
     pub subtype: Option<&'a str>,
     /// Why the model stopped, in the vendor's word.
