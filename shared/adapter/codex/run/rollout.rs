@@ -40,7 +40,6 @@ impl Journal for Rollouts {
     fn leaves_record(&self, tool: &str) -> bool {
         matches!(tool, "Bash" | "apply_patch" | "view_image" | "spawn_agent")
             || tool.starts_with(Codex::FACTS.mcp.prefix)
-            || tool.ends_with("spawn_agent")
     }
 
     fn unapproved(&self, tool: &str, told: &str) -> bool {
@@ -65,7 +64,7 @@ const COMMAND: &str = "Chunk ID: ";
 const COMMANDS: &str = "exec_command";
 
 /// How words begin that tell the model of a success, where they are neither JSON nor parts.
-const WELL: [&str; 3] = ["Exit code: 0", "Plan updated", "Wall time: "];
+const WELL: [&str; 4] = ["Exit code: 0", "Plan updated", "Wall time: ", "It is "];
 
 /// Tools that are no call of their own: a script is what its calls are, and the others wait, or look for tools.
 const NO_TOOL: [&str; 3] = ["exec", "wait", "tool_search"];
@@ -282,8 +281,9 @@ fn answered(record: &Value) -> Option<TurnEvent> {
         return None;
     }
     let unapproved = UNAPPROVED.iter().any(|(_, words)| content.contains(words)) && !by_hook;
-    // Codex answers in JSON, or in parts, where it has done what it was asked
-    let well = serde_json::from_str(&content).is_ok_and(|value: Value| value.is_object() || value.is_array())
+    // Codex answers in JSON, in parts, or not at all, where it has done what it was asked
+    let well = content.is_empty()
+        || serde_json::from_str(&content).is_ok_and(|value: Value| value.is_object() || value.is_array())
         || record.pointer("/payload/output").is_some_and(Value::is_array)
         || WELL.iter().any(|words| content.starts_with(words));
     let failed = unapproved || by_hook || !well;
