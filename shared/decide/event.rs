@@ -1,6 +1,7 @@
 //! By which event a hook does what, before and after the call in it is decided.
 
 use super::{Decision, Policy};
+use crate::protocol::UNATTENDED;
 
 /// What an event is to the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,12 +98,16 @@ impl Occasion {
 
 impl Decision {
     /// What a decision about a call comes to at the event that it waits at. Where the vendor is about to ask somebody, an
-    /// admission is granted only if the vendor has no other way to run such a call.
-    pub fn at(self, event: Event, policy: Policy, grants_approval: bool) -> Verdict {
+    /// admission is granted only if the vendor has no other way to run such a call; where there is nobody to ask, the model is
+    /// told so.
+    pub fn at(self, event: Event, policy: Policy, grants_approval: bool, unattended: bool) -> Verdict {
         match self {
             Decision::Deny(reason) => Verdict::Deny(reason),
             Decision::Replace(input) => Verdict::Replace { input, grants: policy == Policy::Frame },
             Decision::Allow if event == Event::Gate || grants_approval => Verdict::Allow,
+            Decision::Allow | Decision::Abstain if event == Event::Approval && unattended => {
+                Verdict::Deny(UNATTENDED.into())
+            }
             Decision::Allow | Decision::Abstain => Verdict::Abstain,
         }
     }
@@ -166,10 +171,10 @@ mod tests {
 
     #[test]
     fn an_admission_grants_at_the_gate_and_else_only_where_nothing_else_could() {
-        let at = |event, grants| Decision::Allow.at(event, Policy::Frame, grants);
+        let at = |event, grants| Decision::Allow.at(event, Policy::Frame, grants, false);
         assert_eq!((at(Event::Gate, false), at(Event::Gate, true)), (Verdict::Allow, Verdict::Allow));
         assert_eq!((at(Event::Approval, false), at(Event::Approval, true)), (Verdict::Abstain, Verdict::Allow));
-        let replaced = |policy| Decision::Replace("{}".into()).at(Event::Gate, policy, false);
+        let replaced = |policy| Decision::Replace("{}".into()).at(Event::Gate, policy, false, false);
         assert_eq!(replaced(Policy::DenyOnly), Verdict::Replace { input: "{}".into(), grants: false });
         assert_eq!(replaced(Policy::Frame), Verdict::Replace { input: "{}".into(), grants: true });
     }

@@ -28,7 +28,7 @@ pub struct DeciderLink<'a> {
 pub fn consult(vendor: &dyn Hook, case: &Case<'_>, decider: &Decider, needs: &[Need]) -> (Decision, &'static str) {
     let denied = |why: &str, by| {
         let decider = clipped(&shown(&decider.to_string()), 300);
-        (Decision::Deny(stopped(vendor, &format!("the decider {decider} {why}"))), by)
+        (Decision::Deny(stopped(vendor, case.setup, &format!("the decider {decider} {why}"))), by)
     };
     let Some(embedder) = &case.around.embedder else { return denied("is not asked here", "adapter") };
     let Some(call_id) = &case.payload.call_id else {

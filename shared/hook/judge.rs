@@ -79,15 +79,23 @@ pub fn judge(vendor: &dyn Hook, setup: &HookOptions, input: &Stdin, around: &Sur
         event,
         tool: payload.as_ref().is_ok_and(|payload| payload.tool.is_some()),
     };
-    let denied = |why: &str| Verdict::Deny(stopped(vendor, why));
+    let denied = |why: &str| Verdict::Deny(stopped(vendor, setup, why));
     let verdict = match (occasion.action(), &frame, &payload) {
         (Action::Decide, Ok(Some(frame)), Ok(payload)) => {
             let tool = payload.tool.as_deref().unwrap_or_default();
             let case = Case { setup, frame, payload, tool, around };
-            call(vendor, &case, event, &mut record).at(event, setup.policy, vendor.grants_approval(tool))
+            call(vendor, &case, event, &mut record).at(
+                event,
+                setup.policy,
+                vendor.grants_approval(tool),
+                setup.unattended,
+            )
         }
         (Action::Tell, Ok(Some(frame)), _) => {
-            Verdict::Text(frame.text().within(vendor.facts().text_limit, |text| vendor.measure(text)))
+            let alone = if setup.unattended { ALONE } else { "" };
+            let text =
+                frame.text().within(vendor.facts().text_limit - vendor.measure(alone), |text| vendor.measure(text));
+            Verdict::Text(text + alone)
         }
         (Action::RefuseFrame, Err(refused), _) => Verdict::Deny(refused.clone()),
         (Action::RefusePayload, _, Err(why)) => denied(why),
@@ -134,11 +142,13 @@ pub fn judge(vendor: &dyn Hook, setup: &HookOptions, input: &Stdin, around: &Sur
 /// The frame in force: none, or one that verifies. `Err` is why every call is denied.
 fn frame_in_force(vendor: &dyn Hook, setup: &HookOptions) -> Result<Option<VerifiedFrame>, String> {
     if let Some(mistake) = &setup.mistake {
-        return Err(stopped(vendor, mistake));
+        return Err(stopped(vendor, setup, mistake));
     }
     let Some(path) = &setup.frame else {
         return match setup.require_frame {
-            true => Err(stopped(vendor, "no frame is in force, and one is required; give --frame (or MH_FRAME)")),
+            true => {
+                Err(stopped(vendor, setup, "no frame is in force, and one is required; give --frame (or MH_FRAME)"))
+            }
             false => Ok(None),
         };
     };
@@ -147,13 +157,24 @@ fn frame_in_force(vendor: &dyn Hook, setup: &HookOptions) -> Result<Option<Verif
         .map(Some)
         .map_err(|refusal| {
             let path = clipped(&shown(&path.to_string_lossy()), 300);
-            stopped(vendor, &format!("the frame {path} is refused: {}: {refusal}", refusal.name()))
+            stopped(vendor, setup, &format!("the frame {path} is refused: {}: {refusal}", refusal.name()))
         })
 }
 
+/// What the model is told where there is nobody who could approve a call: the vendor's own words for one that would have
+/// needed it do not say what to do then.
+const ALONE: &str = "\nNobody is at a terminal in this run to approve a call. One that needs an approval does not run: do not \
+                     retry it; finish with what you can and say what you could not do.\n";
+
+/// What follows a reason that is not about this one call.
+pub const UNTIL: &str = "; nothing runs until this is put right";
+
 /// A reason that is not about this one call.
-pub fn stopped(vendor: &dyn Hook, why: &str) -> String {
-    let end = format!("; nothing runs until this is put right; to undo, {}", vendor.facts().undo);
+pub fn stopped(vendor: &dyn Hook, setup: &HookOptions, why: &str) -> String {
+    let end = match setup.unattended {
+        true => format!("{UNTIL}, and the run started again"),
+        false => format!("{UNTIL}; to undo, {}", vendor.facts().undo),
+    };
     format!(
         "{}: {}{end}",
         vendor.facts().program,
@@ -201,7 +222,7 @@ fn call(vendor: &dyn Hook, case: &Case<'_>, event: Event, record: &mut AuditLine
         (decision, record.decided_by) = consult(vendor, case, decider, needs);
     }
     if around.deadline.is_some_and(|deadline| Instant::now() >= deadline) && !matches!(decision, Decision::Deny(_)) {
-        decision = Decision::Deny(stopped(vendor, "the call was not judged when the deadline passed"));
+        decision = Decision::Deny(stopped(vendor, setup, "the call was not judged when the deadline passed"));
         record.decided_by = "deadline";
     }
     decision

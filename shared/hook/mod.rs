@@ -13,7 +13,7 @@ mod resolve;
 
 pub use consult::DeciderLink;
 pub use decider::{Decider, Unanswered, same_user};
-pub use judge::{Judged, Surroundings, judge};
+pub use judge::{Judged, Surroundings, UNTIL, judge};
 pub use options::{DEADLINE, HookOptions};
 
 use std::ffi::OsString;
@@ -60,6 +60,7 @@ fn help(vendor: &dyn Hook) -> String {
         "\
 usage: {program} [--frame FILE [--digest HEX]] [--policy frame|deny-only] [--require-frame]
        {dots} [--audit FILE] [--decider WHICH] [--audit-input] [--deadline SECONDS] [--no-self-protect]
+       {dots} [--unattended]
        {program} --table | --help | --version
 
 {product} runs this for each tool call. It reads the call from standard input and answers by
@@ -77,6 +78,7 @@ the sealed frame in force: allow, abstain, deny or replace. Whatever goes wrong,
                        admits: exec:/abs/program or unix:/abs/socket
   --deadline SECONDS   for all of it, 20 unless told otherwise   (or MH_DEADLINE)
   --no-self-protect    let writes to the guard's own files be judged like any other
+  --unattended         nobody is there to approve a call: mh-run starts the hook so
   --table              print which operation each tool of {product} carries
 
 With --frame, settings come from the command line alone: a variable that says otherwise is
@@ -118,6 +120,7 @@ fn work(vendor: &dyn Hook, start: Instant, arguments: Vec<OsString>) -> Exit {
             let file = clipped(&shown(&file.to_string_lossy()), 300);
             judged.verdict = Verdict::Deny(stopped(
                 vendor,
+                &setup,
                 &format!("the audit line could not be written to {file}: {}", error.why()),
             ));
         }

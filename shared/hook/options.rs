@@ -40,6 +40,8 @@ pub struct HookOptions {
     pub deadline: Duration,
     /// Whether writes to what the guard stands on are denied.
     pub self_protect: bool,
+    /// Whether there is nobody who could approve a call, and no entry that somebody could take out.
+    pub unattended: bool,
     /// The first thing that is wrong with all this, for people.
     pub mistake: Option<String>,
 }
@@ -56,6 +58,7 @@ impl Default for HookOptions {
             decider: None,
             deadline: DEADLINE,
             self_protect: true,
+            unattended: false,
             mistake: None,
         }
     }
@@ -133,6 +136,10 @@ impl HookOptions {
             let flag = match argument {
                 lexopt::Arg::Long("no-self-protect") => {
                     self.self_protect = false;
+                    continue;
+                }
+                lexopt::Arg::Long("unattended") => {
+                    self.unattended = true;
                     continue;
                 }
                 lexopt::Arg::Long("audit-input") => {

@@ -20,7 +20,11 @@ pub(crate) const EVENT: &str = "metaharness.event/1";
 /// The tag of a command's line.
 pub const COMMAND: &str = "metaharness.command/1";
 
-/// The longest command line that is read, in bytes.
+/// The words of a hook about a call that a person would have to approve, where nobody can.
+pub(crate) const UNATTENDED: &str = "Nobody is at a terminal to approve this, so it did not run. Do not retry it; finish with what \
+                              you can and say what you could not do.";
+
+/// The longest line that is read, in bytes.
 pub(crate) const MAX_LINE: usize = 8 * 1024 * 1024;
 
 /// One line with the document in it. Every line break is taken out, so that a reader that splits at Unicode's

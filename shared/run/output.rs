@@ -13,8 +13,8 @@ pub struct Printed<'a> {
     pub version: String,
     /// The digest of the frame in force.
     pub digest: Option<&'a str>,
-    /// The policy in force.
-    pub policy: &'a str,
+    /// The policy in force, where a frame is.
+    pub policy: Option<&'a str>,
     /// How long it took.
     pub millis: u64,
 }
@@ -41,11 +41,13 @@ struct Result<'a> {
     duration_ms: u64,
     model_calls: Option<u64>,
     usage: UsageRow,
+    cost_usd: Option<f64>,
     denied: Vec<DeniedRow<'a>>,
     vendor: &'a str,
     vendor_version: &'a str,
+    driver_version: &'a str,
     frame: Option<&'a str>,
-    policy: &'a str,
+    policy: Option<&'a str>,
     refused: Vec<RefusedRow<'a>>,
     unenforced: Vec<Missing<'a>>,
 }
@@ -80,14 +82,14 @@ struct Missing<'a> {
 }
 
 /// The json projection: one object, whatever happened.
-pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Printed<'_>) -> String {
+pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, answered: bool, frame: &Printed<'_>) -> String {
     let result = Result {
         r#type: "result",
         v: 1,
         session_id: turn.session.as_deref(),
         outcome: outcome.word(),
-        is_error: !outcome.answered(),
-        result: outcome.answered().then(|| turn.answer()),
+        is_error: !answered,
+        result: answered.then(|| turn.answer()),
         error,
         model: turn.model.as_deref(),
         duration_ms: frame.millis,
@@ -98,9 +100,11 @@ pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, frame: &Printed<
             cached_input_tokens: turn.figures.cached,
             reasoning_tokens: turn.figures.reasoning,
         },
+        cost_usd: turn.facts().and_then(|facts| facts.get("total_cost_usd")?.as_f64()),
         denied: turn.denied.iter().map(|denied| DeniedRow { tool: &denied.tool, summary: &denied.summary }).collect(),
         vendor: frame.vendor,
         vendor_version: &frame.version,
+        driver_version: env!("CARGO_PKG_VERSION"),
         frame: frame.digest,
         policy: frame.policy,
         refused: turn

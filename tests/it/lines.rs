@@ -94,6 +94,21 @@ fn scenes() -> Vec<Scene> {
             "begin; call c1 Bash '{\"command\":\"x\"}'; answer fine".into(),
         ),
         ("claude", SHELL, &[], withheld.into()),
+        // the hook cannot decide
+        (
+            "claude",
+            SHELL,
+            &[],
+            "begin; sed -i s/shell/search/ \"$ROOM/frame.json\"; call c1 Bash '{}'; answer fine".into(),
+        ),
+        (
+            "claude",
+            SHELL,
+            &[],
+            "say '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s1\",\"mcp_servers\":[{\"name\":\"lab\",\"status\":\"failed\"}]}'; \
+             answer fine"
+                .into(),
+        ),
         ("claude", owes, &[], "begin; answer fine".into()),
         ("claude", owes, &["--handoff-check"], "begin; answer fine".into()),
         (
@@ -261,7 +276,12 @@ fn runs_write_every_event_of_the_schema() {
     room.claude("begin; call c1 Bash '{}'; answer fine");
     let arguments = ["--output-format", "events", "--decider", &decider, "--audit", audit.to_str().unwrap()];
     told_by(room.governed("claude", &arguments)).iter().for_each(|line| seen.look(line));
-    seen.is_all();
+    seen.is_all_but(&[
+        "#/$defs/session.ended/properties/error is left out",
+        "#/$defs/session.started/properties/driver_version is left out",
+        "#/$defs/session.started/properties/vendor_version is left out",
+        "#/$defs/tool.result/properties/is_error is \"null\"",
+    ]);
 }
 
 #[test]
@@ -289,7 +309,12 @@ esac
     told_by(room.governed("claude", &arguments)).iter().for_each(|line| seen.look(line));
     let arguments = ["-p", "do it", "--output-format", "stream-json"];
     told_by(room.command("claude", &arguments)).iter().for_each(|line| seen.look(line));
-    seen.is_all();
+    seen.is_all_but(&[
+        "#/$defs/init/properties/driver_version is left out",
+        "#/$defs/result/properties/cost_usd is left out",
+        "#/$defs/result/properties/driver_version is left out",
+        "#/$defs/tool_result/properties/status is \"unknown\"",
+    ]);
 }
 
 #[test]

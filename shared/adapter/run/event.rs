@@ -48,13 +48,13 @@ pub enum TurnEvent {
     },
     /// `tool.result`
     Result(CallEnd),
-    /// The model was given the output of a call, or of a script that made calls.
-    Output {
-        /// The vendor's id of it.
-        call_id: String,
-        /// The words; whether it failed they say to the model alone.
+    /// The model was given the output of a script that made calls.
+    Script {
+        /// The words.
         content: String,
     },
+    /// The reply stopped at the output cap, and the vendor lets the model go on with it.
+    Continued,
     /// A model call was made.
     ModelCall {
         /// The vendor's id of it.
@@ -101,8 +101,10 @@ pub enum TurnEvent {
     Ended {
         /// Whether the vendor calls the turn a failure.
         failed: bool,
-        /// The final answer, where the record has one of its own.
+        /// The model's last words, where the record has them.
         answer: Option<String>,
+        /// The answer by a schema, where one was asked for: that and nothing else is the answer.
+        structured: Option<String>,
         /// The vendor's words for a failure.
         error: Option<String>,
         /// Whether the reply stopped at the output cap.
@@ -147,6 +149,8 @@ pub enum Warning {
     OffPin,
     /// The vendor's service failed, and the vendor tries again.
     Retry,
+    /// An MCP server could not be started.
+    Server,
     /// Something else that the vendor says.
     Notice,
     /// A hook did not do its work, as the vendor has it.
@@ -165,10 +169,11 @@ pub enum Warning {
 
 impl Warning {
     /// All of them.
-    pub const ALL: [Warning; 10] = [
+    pub const ALL: [Warning; 11] = [
         Warning::NoFrame,
         Warning::OffPin,
         Warning::Retry,
+        Warning::Server,
         Warning::Notice,
         Warning::HookFailed,
         Warning::HookRefused,
@@ -184,6 +189,7 @@ impl Warning {
             Warning::NoFrame => "NO_FRAME_IN_FORCE",
             Warning::OffPin => "VERSION_OFF_PIN",
             Warning::Retry => "VENDOR_API_RETRY",
+            Warning::Server => "MCP_SERVER_FAILED",
             Warning::Notice => "VENDOR_NOTICE",
             Warning::HookFailed => "hook-failed",
             Warning::HookRefused => "hook-refused",
@@ -210,6 +216,20 @@ pub struct Figures {
     pub reasoning: Option<u64>,
 }
 
+impl Figures {
+    /// Add those of one more model call.
+    pub fn add(&mut self, more: &Figures) {
+        let sum = |one: &mut Option<u64>, other: Option<u64>| {
+            *one = one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))));
+        };
+        sum(&mut self.input, more.input);
+        sum(&mut self.output, more.output);
+        sum(&mut self.cached, more.cached);
+        sum(&mut self.created, more.created);
+        sum(&mut self.reasoning, more.reasoning);
+    }
+}
+
 /// How a call ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallEnd {
@@ -231,4 +251,10 @@ pub struct CallEnd {
     pub withheld: bool,
     /// Whether the vendor says that a hook stopped it, by its answer or by its failure.
     pub by_hook: bool,
+    /// Whether the vendor says that it needed an approval which nobody could give; `None` where its record has no word for
+    /// that.
+    pub unapproved: Option<bool>,
+    /// Whether this is all that the record will have of it, should no better word come: what the model was told, by a
+    /// sentence that is read here.
+    pub told: bool,
 }

@@ -194,6 +194,11 @@ impl LaunchOrder {
         self.vendor.withheld(frame)
     }
 
+    /// The policy in force, where a frame is.
+    pub fn policy(&self) -> Option<&'static str> {
+        self.frame.as_ref().map(|_| self.policy.word())
+    }
+
     /// The hook's command line.
     pub fn registration(&self) -> Registration {
         let frame = self.frame.as_ref();
@@ -203,6 +208,7 @@ impl LaunchOrder {
             audit: Some(&self.audit),
             decider: self.decider.as_deref(),
             audit_input: self.inputs,
+            unattended: true,
             deadline: self.patience,
             ..Flags::of(self.policy)
         };

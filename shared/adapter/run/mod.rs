@@ -93,6 +93,9 @@ pub trait Run: Hook {
     /// A reader for its stream.
     fn stream(&self) -> Box<dyn Stream>;
 
+    /// What somebody does whose credentials the vendor's service does not take.
+    fn login(&self) -> &'static str;
+
     /// The journal that tells of calls by the ids that the hook saw, where the stream does not.
     fn journal(&self) -> Option<&'static dyn Journal> {
         None
@@ -119,29 +122,63 @@ pub trait Journal: Sync {
     /// What a line tells of what the model says, of calls and of model calls, and the vendor's own time of it.
     fn line(&self, bytes: &[u8]) -> (Option<String>, Vec<TurnEvent>);
 
-    /// Add what a file tells.
+    /// Add what a file tells; `own` is whether it is the session's, and no sub-agent's.
     ///
     /// # Errors
     /// It cannot be read, is no regular file, or is longer than what is read of a file in a turn.
-    fn read(&self, path: &Path, into: &mut Journaled) -> Result<(), os::Error>;
+    fn read(&self, path: &Path, own: bool, into: &mut Journaled) -> Result<(), os::Error>;
 
-    /// Whether the model may be told of a call of this tool before its record is written.
-    fn comes_later(&self, tool: &str) -> bool;
+    /// Whether the file is the session's own.
+    fn is_own(&self, path: &Path, session: &str) -> bool;
+
+    /// Whether a call of this tool that ran leaves a record of its own, wherever it was made.
+    fn leaves_record(&self, tool: &str) -> bool;
+
+    /// Whether what a script was told says that a call of this tool needed an approval which nobody could give.
+    fn unapproved(&self, tool: &str, told: &str) -> bool;
 }
 
 /// What a vendor's journal tells of a turn.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Journaled {
-    /// Calls that ran: their id and what they are.
-    pub ran: Vec<(String, String)>,
+    /// The calls, by the ids that the hook saw.
+    pub calls: Vec<JournaledCall>,
     /// Calls that ran and that no hook ever sees.
     pub unseen: Vec<(String, String)>,
-    /// How many calls the model was told are blocked by a hook, as far as that shows.
-    pub blocked: usize,
+    /// The scripts that made calls.
+    pub scripts: Vec<JournaledScript>,
     /// How many model calls were made.
     pub model_calls: u64,
+    /// What they used.
+    pub figures: Figures,
     /// The model.
     pub model: Option<String>,
+}
+
+/// A script that made calls, in a vendor's journal.
+#[derive(Debug, Default)]
+pub struct JournaledScript {
+    /// When it had ended, by RFC 3339.
+    pub at: Option<String>,
+    /// What the model was told of it.
+    pub told: String,
+    /// Whether a hook's denial ended it.
+    pub by_hook: bool,
+}
+
+/// A call in a vendor's journal.
+#[derive(Debug, Default)]
+pub struct JournaledCall {
+    /// Its id.
+    pub id: String,
+    /// The tool, by the name that it has for a hook.
+    pub tool: String,
+    /// Its input.
+    pub input: Value,
+    /// Whether it is a sub-agent's.
+    pub nested: bool,
+    /// How it ended.
+    pub end: Option<CallEnd>,
 }
 
 /// Files that a launch leaves out, by their names.

@@ -22,6 +22,8 @@ pub struct Flags<'a> {
     pub decider: Option<&'a str>,
     /// The inputs of calls are recorded too.
     pub audit_input: bool,
+    /// Nobody can approve a call.
+    pub unattended: bool,
     /// The hook's own limit in seconds, where it is another than [`Registration::PATIENCE`].
     pub deadline: Option<u32>,
 }
@@ -37,6 +39,7 @@ impl Flags<'_> {
             require_frame: false,
             decider: None,
             audit_input: false,
+            unattended: false,
             deadline: None,
         }
     }
@@ -54,6 +57,7 @@ impl Flags<'_> {
             switch("--require-frame", self.require_frame),
             value("--decider", self.decider),
             switch("--audit-input", self.audit_input),
+            switch("--unattended", self.unattended),
             value("--deadline", deadline.as_deref()),
         ];
         given.into_iter().flatten().flatten().collect()

@@ -6,6 +6,7 @@ mod prompt;
 mod report;
 mod schema;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -18,12 +19,13 @@ use self::report::Transcript;
 use crate::adapter::run::{Journaled, LaunchOrder, Run, Shadowed, TurnEvent};
 use crate::adapter::setup::file::in_words;
 use crate::adapter::{self, Hook};
+use crate::decide;
 use crate::os::release::Release;
 use crate::os::{self, End, InputLine, PrivateRoom, Stop, complain, words};
 use crate::protocol::MAX_LINE;
 use crate::run::{
-    self, About, Backpressure, Drive, Embedder, Events, Lines, Merge, Outside, Post, Promise, Queue, Stopped,
-    StreamLines, Unhonoured,
+    self, About, Backpressure, Conclusion, Drive, Embedder, Events, Lines, Merge, Outside, Post, Promise, Queue,
+    Stopped, StreamLines, StreamTold, Unhonoured,
 };
 use crate::seal::{self, VerifiedFrame};
 
@@ -83,7 +85,8 @@ fn work(options: &Options) -> Result<End, Stop> {
         },
         // the hook's own limit lies above the embedder's, which denies with a better reason
         patience: options.asking.map(|asking| u32::try_from(asking.deadline.as_secs() + 10).unwrap_or(u32::MAX)),
-        inputs: options.audit.is_none() && matches!(options.format, Format::Stream | Format::Events),
+        // a call in a script of Codex's has its input nowhere else
+        inputs: options.audit.is_none(),
         prompt,
         model: options.model.clone(),
         cwd: options.cwd.clone(),
@@ -123,6 +126,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         .sharing(options.audit.is_some())
         .telling(lines(options, &order, &run, version, &before))
         .warning(&before.warnings)
+        .withholding(withheld(&order))
         .asking(embedder);
     if options.asking.is_some() {
         let room_for_more = room_for_more.clone();
@@ -134,16 +138,16 @@ fn work(options: &Options) -> Result<End, Stop> {
     let journaled = options.vendor.journal().map(|_| journaled(options.vendor, &launch.home, turn.session.as_deref()));
     turn.audit(options.vendor, &judgements, journaled.as_ref().map(Option::as_ref));
     turn.ended(&ending);
-    let (outcome, error) = turn.outcome(&ending, promise.as_ref());
+    let Conclusion { outcome, error, answered } =
+        turn.conclusion(&ending, promise.as_ref(), options.fail_on_denied).with(options.vendor, turn.unauthorized);
     let printed = run::Printed {
         vendor: options.vendor.facts().word,
         version: version.to_string(),
         digest: order.frame.as_ref().map(|(_, frame)| frame.digest().as_str()),
-        policy: options.policy.word(),
+        policy: order.policy(),
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
-    report::on_the_way(turn, outcome);
-    let refused = !turn.refused.is_empty() || !turn.denied.is_empty();
+    report::on_the_way(turn, answered, options.vendor.facts().program);
     // that nobody reads is not what the turn failed by, and has its own line
     let error = error.as_deref().filter(|_| ending.stopped != Some(Stopped::Unread));
     late.hear(&mut course);
@@ -152,23 +156,24 @@ fn work(options: &Options) -> Result<End, Stop> {
             turn,
             outcome,
             error,
+            answered,
             ending: &ending,
             printed: &printed,
             checked: promise.is_some(),
         }),
-        (None, Format::Json) => run::json(turn, outcome, error, &printed),
-        (None, _) if outcome.answered() => run::text(turn),
+        (None, Format::Json) => run::json(turn, outcome, error, answered, &printed),
+        (None, _) if answered => run::text(turn),
         (None, _) => String::new(),
     });
     match (&written, options.format) {
         (Err(why), _) => report::unwritten(why, error),
-        (Ok(()), Format::Text) if !outcome.answered() => {
+        (Ok(()), Format::Text) if !answered => {
             complain(PROGRAM, error.unwrap_or("the turn did not complete"));
         }
         (Ok(()), Format::Events) => error.into_iter().for_each(|error| complain(PROGRAM, error)),
         (Ok(()), _) => {}
     }
-    let good = written.is_ok() && outcome.answered() && !(options.fail_on_denied && refused);
+    let good = written.is_ok() && answered;
     Ok(if good { End::Good } else { End::Refused })
 }
 
@@ -187,9 +192,11 @@ fn lines(
             vendor: options.vendor.facts().word,
             version: version.to_string(),
             frame: order.frame.as_ref().map(|(_, frame)| frame.digest().to_string()),
-            policy: options.policy.word(),
+            policy: order.policy(),
+            model: options.model.clone(),
             cwd,
             prompt: order.prompt.clone(),
+            told: StreamTold::default(),
         }),
         Format::Events => Box::new(Events::new(
             run.into(),
@@ -197,7 +204,7 @@ fn lines(
                 vendor: options.vendor.facts().word,
                 version: version.to_string(),
                 frame: order.frame.as_ref().map(|(_, frame)| frame.clone()),
-                decisions: if options.asking.is_some() { run::ASK } else { options.policy.word() },
+                decisions: if options.asking.is_some() { Some(run::ASK) } else { order.policy() },
                 hermetic: options.hermetic,
                 cwd,
                 model: options.model.clone(),
@@ -208,6 +215,13 @@ fn lines(
             },
         )),
     })
+}
+
+/// Why a call is refused whose tool the vendor is told not to offer, in the words that the hook has for it elsewhere.
+fn withheld(order: &LaunchOrder) -> HashMap<&'static str, String> {
+    let (Some((_, frame)), Some(tools)) = (&order.frame, order.withheld()) else { return HashMap::new() };
+    let reason = |tool, needs| decide::refused(frame, &format!("{tool} needs {needs}, which is not admitted"));
+    tools.into_iter().map(|(tool, needs)| (tool, reason(tool, needs))).collect()
 }
 
 /// Pass the embedder's lines on, as fast as they can be answered; also while it reads nothing, since
@@ -283,7 +297,7 @@ fn journaled(vendor: &dyn Run, home: &Path, session: Option<&str>) -> Option<Jou
     let files = journal.files(home, session?);
     let mut journaled = Journaled::default();
     for file in &files {
-        journal.read(file, &mut journaled).ok()?;
+        journal.read(file, journal.is_own(file, session?), &mut journaled).ok()?;
     }
     (!files.is_empty()).then_some(journaled)
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::PROGRAM;
 use super::options::Options;
@@ -12,7 +13,7 @@ use crate::os::release::Release;
 use crate::os::{self, tell_if_read};
 use crate::os::{complain, tame};
 use crate::protocol::event::Process;
-use crate::run::{About, Events, Item, Lines as _, Outcome, Queue, Turn, Unhonoured};
+use crate::run::{About, Events, Item, Lines as _, Queue, Turn, Unhonoured};
 
 /// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
 /// than what was measured, what the isolation leaves out.
@@ -68,13 +69,14 @@ pub fn refused(why: &Unhonoured) {
 }
 
 /// Calls that did not do what they were to do.
-pub fn on_the_way(turn: &Turn, outcome: Outcome) {
+pub fn on_the_way(turn: &Turn, answered: bool, hook: &str) {
     let failed = turn.failed_calls();
-    if !failed.is_empty() && outcome.answered() {
+    if !failed.is_empty() && answered {
         let (count, word) = (failed.len(), if failed.len() == 1 { "call" } else { "calls" });
         complain(PROGRAM, &format!("{count} tool {word} failed in this turn: {}", failed.join(", ")));
     }
-    for refused in &turn.refused {
+    // one that could not be decided is in the turn's own error
+    for refused in turn.refused.iter().filter(|denial| !denial.undecided(hook)) {
         let tool = shown(refused.tool.as_deref().unwrap_or("a call"));
         let reason = refused.reason().unwrap_or_default();
         let reason = reason.strip_prefix(&format!("{tool} ")).unwrap_or(reason);
@@ -94,19 +96,41 @@ pub fn unwritten(why: &str, error: Option<&str>) {
     complain(PROGRAM, &format!("could not write to stdout: {why}"));
 }
 
+/// How often it is said that a turn is held up where no transcript is shown.
+const HELD_UP: Duration = Duration::from_secs(15);
+
 /// The turn as it goes, on stderr.
 pub struct Transcript {
     /// Until nobody reads it any more, which is not to hold the turn up.
     shown: Cell<bool>,
+    /// When it was said last that the turn is held up.
+    held_up: Cell<Option<Instant>>,
 }
 
 impl Transcript {
     pub fn new(shown: bool) -> Transcript {
-        Transcript { shown: Cell::new(shown) }
+        Transcript { shown: Cell::new(shown), held_up: Cell::new(None) }
+    }
+
+    /// What somebody who waits is told without a transcript: what keeps the turn from going on, and what is missing.
+    fn hold_up(&self, event: &TurnEvent) {
+        let (text, once) = match event {
+            TurnEvent::Notice { code: Warning::Server, text } => (text, true),
+            TurnEvent::Notice { code: Warning::Retry, text } => (text, false),
+            TurnEvent::Unauthorized { text } => (text, false),
+            _ => return,
+        };
+        if once || self.held_up.get().is_none_or(|last| last.elapsed() >= HELD_UP) {
+            complain(PROGRAM, &clipped(&shown(text), 300));
+            if !once {
+                self.held_up.set(Some(Instant::now()));
+            }
+        }
     }
 
     pub fn show(&self, event: &TurnEvent) {
         if !self.shown.get() {
+            self.hold_up(event);
             return;
         }
         let line = match event {
@@ -128,7 +152,8 @@ impl Transcript {
             TurnEvent::Ended { .. }
             | TurnEvent::ModelCall { .. }
             | TurnEvent::Estimate { .. }
-            | TurnEvent::Output { .. }
+            | TurnEvent::Script { .. }
+            | TurnEvent::Continued
             | TurnEvent::HookAnswered
             | TurnEvent::RateLimit { .. }
             | TurnEvent::Opaque { .. } => return,

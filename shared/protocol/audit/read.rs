@@ -4,9 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::frame::{MCP_CALL, Operation};
-
-/// Why a call of a tool that is not offered is refused.
-const WITHHELD: &str = "is not offered in this step: what the frame admits is";
+use crate::protocol::UNATTENDED;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -77,11 +75,7 @@ impl Judgement {
         }
     }
 
-    /// The denial of a tool that the frame keeps from being offered.
-    pub fn withheld(call_id: &str) -> Judgement {
-        Judgement::denial(call_id, WITHHELD, "frame", "registration")
-    }
-
+    /// Read a line of an audit.
     pub fn read(line: &[u8]) -> Option<Judgement> {
         serde_json::from_slice(line).ok()
     }
@@ -114,8 +108,23 @@ impl Judgement {
         self.decision.reason.as_deref()
     }
 
-    /// Whether this line belongs to the session. An audit file may be shared between sessions, and any program may
-    /// write to it.
+    /// Whether it is a denial by a hook that could not decide: its reason is about itself, and begins with its own name.
+    pub fn undecided(&self, program: &str) -> bool {
+        let own = |reason: &str| reason.strip_prefix(program).is_some_and(|rest| rest.starts_with(": "));
+        self.denies() && self.reason().is_some_and(own)
+    }
+
+    /// Whether it says no more than that nobody can approve the call, which the hook itself admits.
+    pub fn unattended(&self) -> bool {
+        self.reason() == Some(UNATTENDED)
+    }
+
+    /// The tool's input, where it is recorded.
+    pub fn input_value(&self) -> Option<serde_json::Value> {
+        serde_json::from_str(self.input.as_ref()?.get()).ok()
+    }
+
+    /// Whether it belongs to this session: an audit file may be shared, and its lines are anybody's.
     pub fn of(&self, session: Option<&str>) -> bool {
         match (session, &self.session_id) {
             (Some(session), Some(own)) => session == own,

@@ -13,6 +13,11 @@ pub struct SessionStarted<'a> {
     pub adapter_class: &'a str,
     /// The vendor's release number.
     pub harness_version: &'a str,
+    /// The same, by the name that it has in every form of output.
+    pub vendor_version: &'a str,
+    /// The release of the program that writes this.
+    pub driver_version: &'a str,
+    /// The vendor's id of the session.
     pub session_id: Option<&'a str>,
     pub model: Option<&'a str>,
     pub permission_mode: Option<&'a str>,
@@ -62,8 +67,9 @@ pub struct McpServer<'a> {
 pub struct Hermetic<'a> {
     /// `hermetic` or `inherit`.
     pub mode: &'a str,
-    /// `frame`, `deny-only` or `ask`.
-    pub decisions: &'a str,
+    /// `frame`, `deny-only` or `ask`; null where no frame is in force.
+    pub decisions: Option<&'a str>,
+    /// What was done for it.
     pub imposed: Vec<Imposed<'a>>,
     pub unavailable: Vec<Unavailable<'a>>,
     /// Inputs that were found around the run and left out.
@@ -87,6 +93,9 @@ pub struct Unavailable<'a> {
 pub struct SessionEnded<'a> {
     /// The turn gave no answer, or one that is not to be trusted.
     pub is_error: bool,
+    /// Why there is no answer, where there is none.
+    pub error: Option<&'a str>,
+    /// The vendor's word for the end.
     pub subtype: Option<&'a str>,
     /// The vendor's word for the reason why the model stopped.
     pub stop_reason: Option<&'a str>,

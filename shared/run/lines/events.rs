@@ -24,6 +24,8 @@ pub struct Events {
     census: Census,
     agents: u64,
     credentials: Option<String>,
+    /// Whether the first lines are out.
+    begun: bool,
 }
 
 /// What the lines say of the run.
@@ -35,8 +37,8 @@ pub struct About {
     pub version: String,
     /// The frame in force.
     pub frame: Option<VerifiedFrame>,
-    /// `frame`, `deny-only` or `ask`.
-    pub decisions: &'static str,
+    /// `frame`, `deny-only` or `ask`, where a frame is in force.
+    pub decisions: Option<&'static str>,
     /// Whether the run has a scratch home.
     pub hermetic: bool,
     /// The folder that the turn works in.
@@ -56,7 +58,14 @@ pub struct About {
 impl Events {
     /// For the run of this id.
     pub fn new(run: String, about: About) -> Events {
-        Events { numbered: Numbered::new(run), about, census: Census::default(), agents: 0, credentials: None }
+        Events {
+            numbered: Numbered::new(run),
+            about,
+            census: Census::default(),
+            agents: 0,
+            credentials: None,
+            begun: false,
+        }
     }
 
     /// The last line of a run, with what stands before it counted.
@@ -76,6 +85,7 @@ impl Events {
     }
 
     fn started(&mut self, session: Option<&str>, model: Option<&str>, facts: &Value) -> String {
+        self.begun = true;
         let word = |name: &str| facts.get(name).and_then(Value::as_str);
         self.credentials = word("credential_source").map(String::from);
         let admitted = self.about.frame.iter().flat_map(|frame| &frame.frame().operations);
@@ -83,6 +93,8 @@ impl Events {
             adapter: self.about.vendor,
             adapter_class: "hook",
             harness_version: word("harness_version").unwrap_or(&self.about.version),
+            vendor_version: word("harness_version").unwrap_or(&self.about.version),
+            driver_version: env!("CARGO_PKG_VERSION"),
             session_id: session,
             model: model.or(self.about.model.as_deref()),
             permission_mode: word("permission_mode"),
@@ -172,9 +184,10 @@ impl Events {
         let denials = end.turn.permission_denials().iter();
         let denials =
             denials.map(|(id, tool, input)| PermissionDenial { tool_name: tool, tool_use_id: id, tool_input: input });
-        let answered = end.outcome.answered();
+        let answered = end.answered;
         SessionEnded {
             is_error: !answered,
+            error: end.error,
             subtype: word("subtype"),
             stop_reason: word("stop_reason"),
             terminal_reason: Some(end.outcome.word()),
@@ -249,7 +262,7 @@ fn reason(end: &TurnEnd<'_>, facts: &Value) -> &'static str {
     match &end.ending.stopped {
         Some(Stopped::Command { halt: true, .. }) => "steer-halt",
         // also one that was told to stop, and answered still
-        _ if end.outcome.answered() => "completed",
+        _ if end.answered => "completed",
         Some(_) => "killed",
         None if facts.get("subtype").and_then(Value::as_str).is_some_and(budget) => "budget",
         None => "error",
@@ -274,7 +287,7 @@ impl Lines for Events {
             Item::Decided { call, judgement, latency } => return self.decided(call, judgement, latency),
             Item::Text { text, request } => EventBody::Text { text, request_id: request },
             Item::Thinking { text, request } => EventBody::Thinking { text, request_id: request },
-            Item::Result { call, failed, content, exit_code, record, source } => EventBody::ToolResult {
+            Item::Result { call, failed, content, exit_code, record, source, .. } => EventBody::ToolResult {
                 call_id: &call.id,
                 is_error: failed,
                 content,
@@ -317,7 +330,7 @@ impl Lines for Events {
     }
 
     fn end(&mut self, end: &TurnEnd<'_>) -> String {
-        let mut out = String::new();
+        let mut out = if self.begun { String::new() } else { self.started(None, None, &Value::Null) };
         let (turn, facts) = (end.turn, end.turn.facts().unwrap_or(&Value::Null));
         for missing in &turn.unenforced {
             let message = format!("{}: {}", missing.tool, missing.why);
@@ -336,7 +349,7 @@ impl Lines for Events {
         out += &self.numbered.line(None, &EventBody::SessionEnded(Box::new(ended)));
         if let Some(step) = self.step() {
             let owes = self.about.frame.as_ref().is_some_and(|frame| frame.frame().handoff != Handoff::None);
-            let outcome = match (end.outcome.answered(), end.error) {
+            let outcome = match (end.answered, end.error) {
                 (true, _) if owes && !end.checked => {
                     StepOutcome::NoVerdict { reason: "what the step owes was not looked for (--handoff-check)" }
                 }

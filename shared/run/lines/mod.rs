@@ -7,7 +7,7 @@ mod events;
 mod stream;
 
 pub use events::{About, Events};
-pub use stream::StreamLines;
+pub use stream::{StreamLines, StreamTold};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -93,6 +93,8 @@ pub enum Item<'a> {
         call: &'a ToldCall,
         /// Whether the vendor calls it a failure, where it says.
         failed: Option<bool>,
+        /// Whether it needed an approval which nobody could give.
+        unapproved: bool,
         /// What the model was told.
         content: &'a str,
         /// The exit code of a command.
@@ -156,6 +158,8 @@ pub struct TurnEnd<'a> {
     pub outcome: Outcome,
     /// Why, where it did not answer.
     pub error: Option<&'a str>,
+    /// Whether there is an answer, and it is to be trusted.
+    pub answered: bool,
     /// How the process ended.
     pub ending: &'a Ending,
     /// What the projections need besides.

@@ -1,11 +1,13 @@
 //! What the hooks decided, by the audit.
 
+use std::time::Instant;
+
 use super::{CUT_SHORT, EMBEDDER, Merge, another, millis, operations};
 use crate::adapter::run::Warning;
 use crate::run::Judgement;
+use crate::run::Unenforced;
 use crate::run::embedder::again;
 use crate::run::lines::Item;
-use crate::run::outcome::Unenforced;
 
 impl Merge<'_> {
     /// Read what is new in the audit, and in the vendor's journal. Before the session is known, whose
@@ -18,8 +20,14 @@ impl Merge<'_> {
         let read = audit.lines(&mut |line| {
             if let Some(mut judgement) = Judgement::read(line).filter(|judgement| self.is_own(judgement)) {
                 self.vouched(&mut judgement);
-                self.judged(&judgement);
-                self.judgements.push(judgement);
+                self.judgements.push(judgement.clone());
+                match self.is_ahead(&judgement) {
+                    true => {
+                        self.since.get_or_insert_with(Instant::now);
+                        self.held.push(judgement);
+                    }
+                    false => self.judged(&judgement),
+                }
             }
         });
         self.audit = audit;
@@ -28,6 +36,26 @@ impl Merge<'_> {
         }
         if let (Some(journal), true) = (self.journal, self.lines.is_some()) {
             self.look_at_journal(journal);
+        }
+    }
+
+    /// Whether a decision is about a call that the vendor's record has not come to, and that nobody waits for.
+    fn is_ahead(&self, judgement: &Judgement) -> bool {
+        let Some(id) = judgement.call_id.as_ref().filter(|_| self.lines.is_some()) else { return false };
+        self.calls.get(id).is_none_or(|known| !known.called && known.asked.is_none() && !known.over)
+    }
+
+    /// Tell the decisions about this call that were held, or all of them.
+    pub(super) fn release(&mut self, id: Option<&str>) {
+        let (now, later) = std::mem::take(&mut self.held)
+            .into_iter()
+            .partition::<Vec<_>, _>(|judgement| id.is_none() || judgement.call_id.as_deref() == id);
+        self.held = later;
+        if self.held.is_empty() {
+            self.since = None;
+        }
+        for judgement in now {
+            self.judged(&judgement);
         }
     }
 

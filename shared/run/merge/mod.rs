@@ -19,8 +19,8 @@ use crate::json::{Layout, Writer};
 use crate::os::Follow;
 use crate::protocol::MAX_LINE;
 use crate::protocol::same;
+use crate::run::Unenforced;
 use crate::run::lines::{Item, Lines, ToldCall};
-use crate::run::outcome::Unenforced;
 use crate::run::{Embedder, Judgement, Knock, Outside, Party, Queue, Stopped, Turn};
 use crate::seal::Digest;
 
@@ -42,6 +42,10 @@ const LAST_WORD: Duration = Duration::from_millis(300);
 /// How long a hook that asks may be ahead of the vendor's first record.
 const AHEAD: Duration = Duration::from_secs(3);
 
+/// How long a decision may be ahead of the vendor's record of its call: what was said before the call stands before it. A
+/// call that was made in a script has none.
+const HELD: Duration = Duration::from_millis(500);
+
 /// A call, and what of it has been told.
 #[derive(Debug, Default)]
 struct Known {
@@ -51,8 +55,8 @@ struct Known {
     decided: bool,
     /// Why it was denied, if it was.
     denied: Option<String>,
-    /// What the model was told of it, as long as nothing better is known.
-    output: Option<String>,
+    /// Whether the vendor's own record has come to it.
+    called: bool,
     over: bool,
 }
 
@@ -80,6 +84,10 @@ pub struct Merge<'a> {
     /// Whether other runs may write to it too.
     shared: bool,
     judgements: Vec<Judgement>,
+    /// Decisions about calls that the vendor's record has not come to.
+    held: Vec<Judgement>,
+    /// Since when they are.
+    since: Option<Instant>,
     home: PathBuf,
     journaling: Vec<Journaling>,
     searched: Option<Instant>,
@@ -121,6 +129,8 @@ impl<'a> Merge<'a> {
             audit: Follow::new(audit.0, audit.1),
             shared: false,
             judgements: Vec::new(),
+            held: Vec::new(),
+            since: None,
             home,
             journaling: Vec::new(),
             searched: None,
@@ -172,6 +182,7 @@ impl<'a> Merge<'a> {
                 self.follow_journal(journal, &mut Follow::new(file, 0), false);
             }
         }
+        self.release(None);
         for event in std::mem::take(&mut self.unsaid) {
             self.event(None, event, &[], "stream");
         }
@@ -179,11 +190,7 @@ impl<'a> Merge<'a> {
             self.never_decided(&id);
         }
         self.denied_within(None);
-        let given = |(id, known): (&String, &mut Known)| Some((id.clone(), known.output.take()?));
-        let given: Vec<_> = self.calls.iter_mut().filter_map(given).collect();
-        for (id, content) in given {
-            self.given(None, &id, content);
-        }
+        self.turned_down(None, "", true);
         for id in std::mem::take(&mut self.order) {
             self.request(&id, None, "none");
         }
@@ -202,6 +209,12 @@ impl<'a> Merge<'a> {
         let Merge { turn, outlet, mut lines, .. } = self;
         outlet.put(end(&turn, lines.as_deref_mut()));
         outlet.finish()
+    }
+
+    /// Why a call is refused whose tool is not offered, by tool.
+    pub fn withholding(mut self, withheld: HashMap<&'static str, String>) -> Merge<'a> {
+        self.turn.withheld = withheld;
+        self
     }
 
     fn tell(&mut self, at: Option<&str>, item: &Item<'_>) {
@@ -232,7 +245,6 @@ impl<'a> Merge<'a> {
 
     /// One event of the vendor's. `line` is the record that it came from.
     fn event(&mut self, at: Option<&str>, event: TurnEvent, line: &[u8], source: &str) {
-        let comes_later = |tool: &str| self.journal.is_some_and(|journal| journal.comes_later(tool));
         match &event {
             TurnEvent::Started { session, model, facts } => {
                 self.tell(at, &Item::Started { session: session.as_deref(), model: model.as_deref(), facts });
@@ -274,15 +286,15 @@ impl<'a> Merge<'a> {
                     known.call.tool.clone_from(tool);
                 }
                 known.call.input = known.call.input.take().or_else(|| raw(input));
+                known.called = true;
+                self.release(Some(call_id));
             }
-            TurnEvent::Result(end) => self.result(at, end, true, source),
-            TurnEvent::Output { call_id, content } => match self.calls.get_mut(call_id) {
-                // a script's: what was denied in it is over
-                None => self.denied_within(at),
-                // a command may run on, and its record come later
-                Some(known) if comes_later(&known.call.tool) => known.output = Some(content.clone()),
-                Some(_) => self.given(at, call_id, content.clone()),
-            },
+            TurnEvent::Result(end) => self.result(at, end, source),
+            TurnEvent::Script { content } => {
+                self.release(None);
+                self.denied_within(at);
+                self.turned_down(at, content, false);
+            }
             _ => {}
         }
     }
@@ -303,6 +315,7 @@ impl Party for Merge<'_> {
 
     fn line(&mut self, line: &[u8]) -> Option<Stopped> {
         self.line += 1;
+        self.since = self.since.map(|_| Instant::now());
         if self.lines.is_some() {
             // what the vendor says of a call, it says after the hook's word
             self.look();
@@ -366,6 +379,9 @@ impl Party for Merge<'_> {
         }
         if self.lines.is_some() {
             self.look();
+        }
+        if self.since.is_some_and(|since| since.elapsed() > HELD) {
+            self.release(None);
         }
     }
 

@@ -4,14 +4,36 @@ use serde_json::Value;
 
 use super::{Known, Merge};
 use crate::adapter::run::CallEnd;
-use crate::run::Judgement;
 use crate::run::lines::Item;
 
 impl Merge<'_> {
-    /// The result of a call of which the vendor's record has nothing but what the model was told.
-    pub(super) fn given(&mut self, at: Option<&str>, id: &str, content: String) {
-        let end = CallEnd { call_id: id.into(), ran: true, content, ..CallEnd::default() };
-        self.result(at, &end, false, "rollout");
+    /// The results of calls in a script that the vendor turned down: they have no record, and what the script was told is all
+    /// there is. A command may run on when its script has ended, so it is looked at last, unless the script says what
+    /// became of it.
+    pub(super) fn turned_down(&mut self, at: Option<&str>, told: &str, last: bool) {
+        let Some(journal) = self.journal else { return };
+        let left = |id: &String| {
+            let known = self.calls.get(id).filter(|known| known.decided && !known.called && !known.over)?;
+            let tool = known.call.tool.as_str();
+            let unapproved = journal.unapproved(tool, told);
+            let over = last || unapproved || tool != "Bash";
+            (known.denied.is_none() && over && journal.leaves_record(tool)).then(|| CallEnd {
+                call_id: id.clone(),
+                failed: true,
+                content: told.into(),
+                unapproved: Some(unapproved),
+                told: true,
+                ..CallEnd::default()
+            })
+        };
+        let mut left: Vec<CallEnd> = self.order.iter().filter_map(left).collect();
+        if !last {
+            // a script is told of one at a time
+            left.truncate(1);
+        }
+        for end in left {
+            self.result(at, &end, "rollout");
+        }
     }
 
     /// The results of calls that were denied, and of which the vendor's record has nothing under their
@@ -23,13 +45,14 @@ impl Merge<'_> {
         };
         let left: Vec<CallEnd> = self.order.iter().filter_map(|id| left(self.calls.get_key_value(id)?)).collect();
         for end in left {
-            self.result(at, &end, true, "hook");
+            self.result(at, &end, "hook");
         }
     }
 
-    /// Tell a result, once; `says` is whether the vendor says if it failed.
-    pub(super) fn result(&mut self, at: Option<&str>, end: &CallEnd, says: bool, source: &str) {
-        let CallEnd { call_id: id, failed, withheld, content, exit_code, record, .. } = end;
+    /// Tell a result, once.
+    pub(super) fn result(&mut self, at: Option<&str>, end: &CallEnd, source: &str) {
+        let CallEnd { call_id: id, failed, withheld, content, exit_code, record, unapproved, .. } = end;
+        self.release(Some(id));
         if *failed {
             self.never_decided(id);
         }
@@ -41,12 +64,15 @@ impl Merge<'_> {
             let kind = record.as_ref().and_then(|record| record.get("type")).and_then(Value::as_str);
             known.call.tool = kind.unwrap_or("a tool").into();
         }
+        let tool = known.call.tool.clone();
         if *withheld && !known.decided {
-            self.judged(&Judgement::withheld(id));
+            let denial = self.turn.refusal(id, &tool);
+            self.judged(&denial);
         }
         self.request(id, None, "none");
         let call = self.known(id).call.clone();
-        let (failed, record, exit_code) = (says.then_some(*failed), record.as_deref(), *exit_code);
-        self.tell(at, &Item::Result { call: &call, failed, content, exit_code, record, source });
+        let (failed, record, exit_code) = (Some(*failed), record.as_deref(), *exit_code);
+        let unapproved = *unapproved == Some(true);
+        self.tell(at, &Item::Result { call: &call, failed, unapproved, content, exit_code, record, source });
     }
 }

@@ -267,13 +267,13 @@ fn the_last_lines_reason_follows_the_vendors_own_record() {
 fn a_denied_call_can_fail_the_run() {
     let room = Room::new();
     room.claude("begin; call c1 Bash '{\"command\":\"x\"}'; answer fine");
-    for (more, code) in [(&[][..], 0), (&["--fail-on-denied"], 1)] {
+    for (more, code, reason) in [(&[][..], 0, "completed"), (&["--fail-on-denied"], 1, "error")] {
         let mut run = Asking::start(&room, "claude", more);
         run.next("tool.requested");
         run.decide("1", "c1", deny("not now"));
         run.done("1");
         let over = run.end();
-        assert_eq!((over.code, over.reason()), (Some(code), "completed"));
+        assert_eq!((over.code, over.reason()), (Some(code), reason));
         assert!(over.decided("c1").2.starts_with("not now (decided by the embedder"), "{:?}", over.decided("c1"));
         assert!(over.stderr.starts_with("mh-run: refused Bash: not now (decided by the embedder"), "{}", over.stderr);
     }

@@ -172,7 +172,7 @@ fn a_sub_agent_of_codex_is_counted_and_its_calls_are_told_while_it_runs() {
         "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "x"}, "tool_use_id": "c2"});
     // the session answers once the agent's result has been told
     room.codex(&format!(
-        "begin; hook PreToolUse collaborationspawn_agent c1 '{{}}'
+        "begin; hook PreToolUse collaborationspawn_agent c1 '{{}}'; ran c1 SubAgentActivity ''
         printf %s '{payload}' | sh -c \"$line\" > /dev/null
         sleep 0.4; printf '%s\\n' '{first}' '{done}' '{said}' > \"${{rollout%/*}}/rollout-a1.jsonl\"
         n=0; while [ ! -e \"$ROOM/told\" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
@@ -199,11 +199,12 @@ fn a_sub_agent_of_codex_is_counted_and_its_calls_are_told_while_it_runs() {
     assert_eq!(of(&lines, "session.ended")[0]["subagents_spawned"], 1);
 }
 
-/// Some calls leave nothing in Codex's rollout but what the model was told, which does not say whether
-/// it went well. A command's may be told before it has ended, and its record comes later.
+/// Some calls leave nothing in Codex's rollout but what the model was told: a sentence that is not known for a success is
+/// that of a failure. A command's may be told before it has ended, and its record comes later.
 #[test]
-fn a_call_that_codex_keeps_no_record_of_has_what_the_model_was_told() {
+fn a_call_that_codex_keeps_no_record_of_is_judged_by_what_the_model_was_told() {
     let room = Room::new();
+    room.seal(&["--admit", "file.read", "file.edit", "shell", "task.todo", "--handoff-none"]);
     let output = |id: &str, text: &str| {
         record(json!({"type": "response_item", "payload": {"type": "function_call_output", "call_id": id,
             "output": text}}))
@@ -212,11 +213,13 @@ fn a_call_that_codex_keeps_no_record_of_has_what_the_model_was_told() {
         "CommandExecution", "id": "c2", "status": "failed", "aggregated_output": "late", "exit_code": 1}}}));
     room.codex(&format!(
         "begin; hook PreToolUse view_image c1 '{{\"path\":\"/a.png\"}}'; {}hook PreToolUse Bash c2 '{{\"command\":\"x\"}}'
-        {}hook PreToolUse Bash c3 '{{\"command\":\"y\"}}'
+        {}hook PreToolUse get_goal c3 '{{}}'
+        {}hook PreToolUse apply_patch c4 '{{\"command\":\"*** Update File: a\"}}'
         {}{ended}answer fine",
         output("c1", "no such image"),
-        output("c2", "it runs on"),
-        output("c3", "it runs on too"),
+        output("c2", "Chunk ID: 1\nProcess running with session ID 7"),
+        output("c3", "{\"goal\":null}"),
+        output("c4", "a sentence of another release"),
     ));
     let lines = events(&room, "codex");
     let results: Vec<_> = of(&lines, "tool.result")
@@ -225,7 +228,12 @@ fn a_call_that_codex_keeps_no_record_of_has_what_the_model_was_told() {
         .collect();
     assert_eq!(
         results,
-        [("c1", &Value::Null, "no such image"), ("c2", &json!(true), "late"), ("c3", &Value::Null, "it runs on too")]
+        [
+            ("c1", &json!(true), "no such image"),
+            ("c3", &json!(false), "{\"goal\":null}"),
+            ("c4", &json!(true), "a sentence of another release"),
+            ("c2", &json!(true), "late"),
+        ]
     );
     let stream = room.run("codex", &["--output-format", "stream-json"]);
     let status: Vec<Value> = stream
@@ -235,7 +243,9 @@ fn a_call_that_codex_keeps_no_record_of_has_what_the_model_was_told() {
         .filter(|line| line["type"] == "tool_result")
         .map(|line| line["status"].clone())
         .collect();
-    assert_eq!(status, ["unknown", "failed", "unknown"]);
+    assert_eq!(status, ["failed", "ok", "failed", "failed"]);
+    let text = room.run("codex", &[]);
+    assert_eq!(text.stderr, "mh-run: 3 tool calls failed in this turn: view_image, apply_patch, Bash\n");
 }
 
 /// The output of a script of Codex's code mode, of which no call of its own was put to the hook.

@@ -2,6 +2,9 @@
 
 mod end;
 mod lines;
+mod outcomes;
+mod records;
 mod start;
+mod told;
 mod trust;
 mod turn;

@@ -291,7 +291,7 @@ fn mcp_servers_come_from_the_file_alone() {
     let servers = r#"{"mcpServers":{"a.b":{"type":"stdio","command":"run \"it\"","args":["x"],"env":{"K":"v"}}}}"#;
     fs_err::write(room.path("mcp.json"), servers).unwrap();
     room.run("codex", &["--mcp-config", "../mcp.json"]);
-    let wanted = r#"mcp_servers={"a.b"={args=["x"],command="run \"it\"",env={"K"="v"}}}"#;
+    let wanted = r#"mcp_servers={"a.b"={args=["x"],command="run \"it\"",env={"K"="v"},required=true}}"#;
     assert!(room.text("arguments").lines().any(|line| line == wanted), "{}", room.text("arguments"));
     room.run("claude", &["--mcp-config", "../mcp.json"]);
     assert!(room.text("arguments").lines().any(|line| line == "--mcp-config"));

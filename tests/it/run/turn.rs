@@ -31,7 +31,8 @@ fn the_object_has_every_field_and_null_for_what_is_not_known() {
         json!({"type": "result", "v": 1, "session_id": "s1", "outcome": "completed", "is_error": false, "result": "fine",
             "error": null, "model": "model-1", "duration_ms": null, "model_calls": 2,
             "usage": {"input_tokens": 7, "output_tokens": 3, "cached_input_tokens": null, "reasoning_tokens": null},
-            "denied": [], "vendor": "claude", "vendor_version": "2.1.332", "frame": null, "policy": "frame",
+            "cost_usd": null, "denied": [], "vendor": "claude", "vendor_version": "2.1.332",
+            "driver_version": env!("CARGO_PKG_VERSION"), "frame": null, "policy": "frame",
             "refused": [], "unenforced": []})
     );
 }

@@ -80,6 +80,10 @@ impl Run for Claude {
         })
     }
 
+    fn login(&self) -> &'static str {
+        "start claude at a terminal and say /login, or give a key that is good in ANTHROPIC_API_KEY"
+    }
+
     fn stream(&self) -> Box<dyn Stream> {
         Box::new(stream::StreamJson::default())
     }

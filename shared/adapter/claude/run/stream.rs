@@ -17,12 +17,30 @@ const NEVER_RAN: &str = "<tool_use_error>";
 /// What the result of a call says whose tool the vendor was told not to offer.
 const NOT_OFFERED: &str = "is disabled for this session";
 
+/// The reason why nothing of a call ran that a person would have been asked about, in the vendor's word.
+const UNAPPROVED: &str = "user-rejected";
+
+/// The vendor's word for credentials that the service does not take, or that are not there.
+const NO_LOGIN: &str = "authentication_failed";
+
+/// The model of a message that no model wrote.
+const NO_MODEL: &str = "<synthetic>";
+
+/// The vendor's word for a reply that stopped at the output cap, and was not continued once more.
+const CAPPED: &str = "max_output_tokens";
+
 /// Reads the stream.
 #[derive(Debug, Default)]
 pub struct StreamJson {
     requests: HashSet<String>,
     /// The hooks at work at an event that comes once at a time, by the names the vendor gives them.
     at_work: Vec<String>,
+    /// Calls that the vendor says it denied for want of an approval, before it tells their results.
+    unapproved: HashSet<String>,
+    /// The model's last reply.
+    last: Option<String>,
+    /// Whether that called no tool: a vendor that goes on then continues it.
+    would_end: bool,
 }
 
 /// Events that come one at a time: two hooks at work at one of them are two that were registered for it.
@@ -38,7 +56,9 @@ impl Stream for StreamJson {
                     model: owned(record, "/model"),
                     facts: facts(record, &STARTED),
                 };
-                std::iter::once(started).chain(list(record, "/plugins").iter().filter_map(plugin)).collect()
+                let brought = list(record, "/plugins").iter().filter_map(plugin);
+                let silent = list(record, "/mcp_servers").iter().filter_map(server);
+                std::iter::once(started).chain(brought).chain(silent).collect()
             }
             // a hook that started and gave no verdict: missing, killed, late, or no valid answer
             ("system", "informational") if text(record, "/tag") == Some("hook_no_verdict") => {
@@ -62,7 +82,12 @@ impl Stream for StreamJson {
                 hook(record).into_iter().chain(answered.then_some(TurnEvent::HookAnswered)).collect()
             }
             ("assistant", _) => self.assistant(record),
-            ("user", _) => list(record, "/message/content").iter().flat_map(|block| result(record, block)).collect(),
+            ("system", "permission_denied") => {
+                self.unapproved.extend(owned(record, "/tool_use_id"));
+                Vec::new()
+            }
+            ("user", _) if self.would_end && continues(record) => vec![TurnEvent::Continued],
+            ("user", _) => self.user(record),
             // a turn that no prompt asked for, of something that ran in the background: none of this run's
             ("result", subtype) if record.pointer("/origin/kind").is_some() => {
                 vec![TurnEvent::Opaque { kind: "result".into(), subtype: Some(subtype.into()) }]
@@ -100,8 +125,22 @@ impl StreamJson {
         beside.then(|| TurnEvent::Stranger { what: name.into(), why: why.into() })
     }
 
+    fn user(&self, record: &Value) -> Vec<TurnEvent> {
+        let blocks = list(record, "/message/content").iter();
+        blocks.flat_map(|block| result(record, block, &self.unapproved)).collect()
+    }
+
     fn assistant(&mut self, record: &Value) -> Vec<TurnEvent> {
         let nested = text(record, "/parent_tool_use_id").is_some();
+        if text(record, "/message/model") == Some(NO_MODEL) {
+            // the vendor's own words, which stand in its last record too
+            let words = list(record, "/message/content").iter().filter_map(|block| text(block, "/text"));
+            let words = words.filter(|words| !words.trim().is_empty()).map(String::from);
+            return match text(record, "/error") {
+                Some(NO_LOGIN) => words.map(|text| TurnEvent::Unauthorized { text }).collect(),
+                _ => words.map(|text| TurnEvent::Notice { code: Warning::Notice, text }).collect(),
+            };
+        }
         let request = owned(record, "/message/id");
         let mut events = Vec::new();
         if let Some(request) = &request
@@ -122,6 +161,12 @@ impl StreamJson {
                 model: owned(record, "/message/model"),
                 figures,
             });
+        }
+        if !nested {
+            let calls = list(record, "/message/content").iter().any(|block| text(block, "/type") == Some("tool_use"));
+            // each block is a record of its own
+            self.would_end = !calls && (self.would_end || self.last != request);
+            self.last.clone_from(&request);
         }
         for block in list(record, "/message/content") {
             match text(block, "/type") {
@@ -186,6 +231,13 @@ const LIMIT: [(&str, &str); 5] = [
     ("using_overage", "/rate_limit_info/isUsingOverage"),
 ];
 
+/// Whether the vendor itself tells the model to go on: what it wrote, in no result of a call.
+fn continues(record: &Value) -> bool {
+    let own = record.get("isSynthetic").and_then(Value::as_bool) == Some(true);
+    let blocks = list(record, "/message/content");
+    own && !blocks.is_empty() && blocks.iter().all(|block| text(block, "/type") == Some("text"))
+}
+
 /// What a record of another try says.
 fn retry(record: &Value) -> String {
     let number = |at| count(record, at).map_or("?".into(), |number| number.to_string());
@@ -213,12 +265,23 @@ fn plugin(plugin: &Value) -> Option<TurnEvent> {
         .then(|| TurnEvent::Stranger { what: format!("plugin {name}"), why: why.into() })
 }
 
+/// An MCP server that is not there: the model is not offered its tools, and the vendor says so nowhere else.
+fn server(server: &Value) -> Option<TurnEvent> {
+    let status = text(server, "/status").filter(|status| matches!(*status, "failed" | "needs-auth"))?;
+    let name = text(server, "/name").unwrap_or("without a name");
+    let text =
+        format!("the mcp server {name} is not there ({status}), and its tools are not offered: see --mcp-config");
+    Some(TurnEvent::Notice { code: Warning::Server, text })
+}
+
 /// What the vendor says of a call besides its result.
 #[derive(Default)]
 struct Meta {
     witness: Option<Witness>,
     /// Whether it says that the call was turned down, and that nothing of it ran.
     turned_down: bool,
+    /// Whether it says that this was for want of an approval, where it says why.
+    unapproved: Option<bool>,
     /// Whether it says that somebody else's plugin took part.
     plugin: bool,
 }
@@ -242,6 +305,7 @@ fn meta(record: &Value, id: &str) -> Meta {
     Meta {
         witness,
         turned_down: stopped && set("/non_execution_kind"),
+        unapproved: stopped.then(|| !hook && text(meta, "/non_execution_kind") == Some(UNAPPROVED)),
         plugin: set("/rewritten_by_plugin") || set("/permission_decision/plugin_approval"),
     }
 }
@@ -251,21 +315,27 @@ fn hook(record: &Value) -> Option<TurnEvent> {
     let code = record.pointer("/exit_code").and_then(Value::as_i64);
     let outcome = text(record, "/outcome").unwrap_or_default();
     let well = matches!(code, Some(0 | 2)) && outcome != "cancelled";
+    // where the vendor could not start it, these are the vendor's own words
+    let said = ["/stderr", "/output"]
+        .iter()
+        .filter_map(|at| text(record, at)?.trim().lines().next())
+        .find(|line| !line.is_empty());
+    let said = said.map(|line| format!(": {line}")).unwrap_or_default();
     (!well).then(|| TurnEvent::HookFailed {
         hook: text(record, "/hook_name").unwrap_or("a hook").into(),
         why: match code {
-            Some(code) => format!("it ended with exit code {code}"),
-            None => format!("it ended without an exit code ({outcome})"),
+            Some(code) => format!("it ended with exit code {code}{said}"),
+            None => format!("it ended without an exit code ({outcome}){said}"),
         },
     })
 }
 
-fn result(record: &Value, block: &Value) -> Vec<TurnEvent> {
+fn result(record: &Value, block: &Value, unapproved: &HashSet<String>) -> Vec<TurnEvent> {
     if text(block, "/type") != Some("tool_result") {
         return Vec::new();
     }
     let id = text(block, "/tool_use_id").unwrap_or_default();
-    let Meta { witness, turned_down, plugin } = meta(record, id);
+    let Meta { witness, turned_down, unapproved: by_meta, plugin } = meta(record, id);
     let content = match block.get("content") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => parts.iter().filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n"),
@@ -281,6 +351,12 @@ fn result(record: &Value, block: &Value) -> Vec<TurnEvent> {
         by_hook: failed && (told || witness == Some(Witness::HookStopped)),
         withheld: !ran && content.contains(NOT_OFFERED),
         witness,
+        unapproved: match (unapproved.contains(id), content.starts_with(NEVER_RAN)) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => by_meta,
+        },
+        told: false,
         content,
         exit_code: None,
         record: record.get("tool_use_result").filter(|result| !result.is_null()).cloned().map(Box::new),
@@ -290,15 +366,27 @@ fn result(record: &Value, block: &Value) -> Vec<TurnEvent> {
     std::iter::once(result).chain(stranger).collect()
 }
 
+/// What is known of a failure that the vendor has no words for.
+fn without_words(record: &Value, subtype: &str) -> String {
+    let status = count(record, "/api_error_status").map(|status| format!(", status {status}")).unwrap_or_default();
+    match (text(record, "/api_error"), subtype) {
+        (Some(error), _) => format!("the model's service failed ({error}{status}), and the vendor says no more"),
+        (None, _) if !status.is_empty() => format!("the model's service failed (unknown{status})"),
+        (None, "success") => "the turn failed, and the vendor does not say why".into(),
+        (None, subtype) => format!("the turn ended with {subtype}"),
+    }
+}
+
 fn ended(record: &Value, subtype: &str) -> TurnEvent {
     let failed = record.pointer("/is_error").and_then(Value::as_bool).unwrap_or(subtype != "success");
     let structured = record.get("structured_output").filter(|value| !value.is_null()).map(Value::to_string);
-    let words = owned(record, "/result").filter(|words| !words.is_empty());
-    let errors: Vec<&str> = list(record, "/errors").iter().filter_map(Value::as_str).collect();
+    let words = owned(record, "/result").filter(|words| !words.trim().is_empty());
+    let errors = list(record, "/errors").iter().filter_map(Value::as_str);
+    let errors: Vec<&str> = errors.filter(|words| !words.trim().is_empty()).collect();
     let error = match (failed, errors.is_empty()) {
         (false, _) => None,
         (true, false) => Some(errors.join("; ")),
-        (true, true) => words.clone().or_else(|| Some(format!("the turn ended with {subtype}"))),
+        (true, true) => words.clone().or_else(|| Some(without_words(record, subtype))),
     };
     let denials = list(record, "/permission_denials").iter().map(|denial| {
         let word = |at| text(denial, at).unwrap_or_default().to_string();
@@ -306,9 +394,10 @@ fn ended(record: &Value, subtype: &str) -> TurnEvent {
     });
     TurnEvent::Ended {
         failed,
-        answer: structured.or_else(|| words.filter(|_| !failed)),
+        answer: words.filter(|_| !failed),
+        structured,
         error,
-        truncated: text(record, "/stop_reason") == Some("max_tokens"),
+        truncated: text(record, "/stop_reason") == Some("max_tokens") || text(record, "/api_error") == Some(CAPPED),
         // a prompt that a hook blocks costs no request, and is called a success
         blocked: !failed && count(record, "/num_turns") == Some(0),
         denials: denials.collect(),

@@ -103,11 +103,13 @@ fn servers(order: &LaunchOrder) -> Result<Option<String>, Unprepared> {
     for (name, server) in servers {
         let members =
             server.as_object().ok_or_else(|| Unprepared::Order(format!("mcp server {name:?}: it is not an object")))?;
-        let members = members.iter().filter(|(key, _)| *key != "type").map(|(key, value)| {
+        let told = members.iter().filter(|(key, _)| *key != "type").map(|(key, value)| {
             let key = if key == "headers" { "http_headers" } else { key };
             format!("{key}={}", toml(value))
         });
-        tables.push(format!("{}={{{}}}", codex::basic(name), members.collect::<Vec<_>>().join(",")));
+        // the vendor goes on without one that cannot be started, and says so nowhere
+        let required = (!members.contains_key("required")).then(|| "required=true".to_string());
+        tables.push(format!("{}={{{}}}", codex::basic(name), told.chain(required).collect::<Vec<_>>().join(",")));
     }
     Ok(Some(format!("mcp_servers={{{}}}", tables.join(","))))
 }

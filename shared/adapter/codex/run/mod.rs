@@ -96,6 +96,10 @@ impl Run for Codex {
         agreed::agreed(order, launch, room)
     }
 
+    fn login(&self) -> &'static str {
+        "say codex login at a terminal, or give a key that is good in the variable that the provider has for it (CODEX_API_KEY)"
+    }
+
     fn stream(&self) -> Box<dyn Stream> {
         Box::new(stream::ExecJson::default())
     }

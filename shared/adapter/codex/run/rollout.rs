@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::adapter::codex::Codex;
 use crate::adapter::run::record::{figures, list, owned, text};
-use crate::adapter::run::{CallEnd, Journal, Journaled, TurnEvent};
+use crate::adapter::run::{CallEnd, Journal, Journaled, JournaledCall, JournaledScript, TurnEvent};
 use crate::os::{self, LINES, MOST, open_regular, too_long, unread};
+use crate::protocol::UNATTENDED;
 
 /// Codex's rollouts, below its folder.
 #[derive(Debug)]
@@ -27,15 +28,46 @@ impl Journal for Rollouts {
         line(bytes)
     }
 
-    fn read(&self, path: &Path, into: &mut Journaled) -> Result<(), os::Error> {
-        read(path, into)
+    fn read(&self, path: &Path, own: bool, into: &mut Journaled) -> Result<(), os::Error> {
+        read(path, own, into)
     }
 
-    /// A command may run on, and its record come later.
-    fn comes_later(&self, tool: &str) -> bool {
-        tool == "Bash"
+    fn is_own(&self, path: &Path, session: &str) -> bool {
+        named(path, session)
+    }
+
+    /// Commands, patches, pictures, agents and calls of MCP tools do (0.171.0); what is asked of Codex itself does not.
+    fn leaves_record(&self, tool: &str) -> bool {
+        matches!(tool, "Bash" | "apply_patch" | "view_image" | "spawn_agent")
+            || tool.starts_with(Codex::FACTS.mcp.prefix)
+    }
+
+    fn unapproved(&self, tool: &str, told: &str) -> bool {
+        let by =
+            |tools: &[&str]| tools.contains(&tool) || tools.is_empty() && tool.starts_with(Codex::FACTS.mcp.prefix);
+        UNAPPROVED.iter().any(|(tools, words)| by(tools) && told.contains(words))
     }
 }
+
+/// What Codex 0.171.0 tells the model of a call that needed an approval which nobody could give, by tool; none is those of
+/// MCP servers.
+const UNAPPROVED: [(&[&str], &str); 3] = [
+    (&["Bash"], "reject command"),
+    (&["apply_patch"], "rejected by user approval settings"),
+    (&[], "requires approval, but approval policy is never"),
+];
+
+/// How words begin that the model is told of a command that runs, or has run: its record comes when it ends.
+const COMMAND: &str = "Chunk ID: ";
+
+/// The tool that commands are run by; a hook has another name for it.
+const COMMANDS: &str = "exec_command";
+
+/// How words begin that tell the model of a success, where they are neither JSON nor parts.
+const WELL: [&str; 4] = ["Exit code: 0", "Plan updated", "Wall time: ", "It is "];
+
+/// Tools that are no call of their own: a script is what its calls are, and the others wait, or look for tools.
+const NO_TOOL: [&str; 3] = ["exec", "wait", "tool_search"];
 
 /// Items that are no call, or one that only waits (0.171.0). Any other kind has to have been put to
 /// the hook.
@@ -81,9 +113,13 @@ fn walk(home: &Path) -> Vec<PathBuf> {
     found
 }
 
+fn named(path: &Path, session: &str) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(session))
+}
+
 /// By its name, or by the session that its first record names.
 fn belongs(path: &Path, session: &str) -> bool {
-    if path.file_name().is_some_and(|name| name.to_string_lossy().contains(session)) {
+    if named(path, session) {
         return true;
     }
     let Ok(file) = open_regular(path) else { return false };
@@ -93,7 +129,7 @@ fn belongs(path: &Path, session: &str) -> bool {
     read.is_ok() && text(&record, "/payload/session_id") == Some(session)
 }
 
-fn read(path: &Path, into: &mut Journaled) -> Result<(), os::Error> {
+fn read(path: &Path, own: bool, into: &mut Journaled) -> Result<(), os::Error> {
     let file = open_regular(path)?;
     if file.metadata().map_err(|error| unread(path, error))?.len() > MOST {
         return Err(too_long(path));
@@ -102,16 +138,66 @@ fn read(path: &Path, into: &mut Journaled) -> Result<(), os::Error> {
         if number > LINES {
             return Err(too_long(path));
         }
-        let Ok(record) = serde_json::from_slice::<Value>(&line.map_err(|error| unread(path, error))?) else { continue };
-        match (text(&record, "/type"), text(&record, "/payload/type")) {
-            (Some("token_usage_record"), _) => into.model_calls += 1,
-            (Some("turn_context"), _) => into.model = text(&record, "/payload/model").map(String::from),
-            (_, Some("item_completed")) => item(&record, into),
-            (_, Some("function_call_output" | "custom_tool_call_output")) => into.blocked += blocked(&record),
-            _ => {}
+        let line = line.map_err(|error| unread(path, error))?;
+        let Ok(record) = serde_json::from_slice::<Value>(&line) else { continue };
+        if text(&record, "/type") == Some("turn_context") {
+            into.model = text(&record, "/payload/model").map(String::from);
+        }
+        into.unseen.extend(unseen(&record));
+        let (at, events) = told(&record);
+        for event in events {
+            hear(event, at.as_deref(), own, into);
         }
     }
     Ok(())
+}
+
+fn hear(event: TurnEvent, at: Option<&str>, own: bool, into: &mut Journaled) {
+    match event {
+        TurnEvent::ModelCall { figures, .. } => {
+            into.model_calls += 1;
+            if let Some(figures) = figures.filter(|_| own) {
+                into.figures.add(&figures);
+            }
+        }
+        TurnEvent::Requested { call_id: id, tool, input, .. } => {
+            if !into.calls.iter().any(|call| call.id == id) {
+                into.calls.push(JournaledCall { id, tool, input, nested: !own, end: None });
+            }
+        }
+        TurnEvent::Result(end) => match into.calls.iter_mut().find(|call| call.id == end.call_id) {
+            // what really ran is a better word than what the model was told
+            Some(call) if call.end.as_ref().is_none_or(|before| before.told && !end.told) => call.end = Some(end),
+            Some(_) => {}
+            None => {
+                let tool = end.record.as_deref().map(tool_of).unwrap_or_default();
+                into.calls.push(JournaledCall {
+                    id: end.call_id.clone(),
+                    tool,
+                    input: Value::Null,
+                    nested: !own,
+                    end: Some(end),
+                });
+            }
+        },
+        TurnEvent::Script { content } => {
+            let by_hook = said_blocked(&content);
+            into.scripts.push(JournaledScript { at: at.map(String::from), told: content, by_hook });
+        }
+        _ => {}
+    }
+}
+
+/// The tool whose call leaves a record of this kind, by the name that it has for a hook.
+fn tool_of(item: &Value) -> String {
+    let word = |at| text(item, at).unwrap_or_default();
+    match word("/type") {
+        "CommandExecution" => "Bash".into(),
+        "FileChange" => "apply_patch".into(),
+        "ImageView" => "view_image".into(),
+        "McpToolCall" => format!("mcp__{}__{}", word("/server"), word("/tool")),
+        other => other.into(),
+    }
 }
 
 /// The newest folders are looked into first: a person's hold thousands of files.
@@ -135,24 +221,82 @@ fn file(home: &Path, id: &str) -> Option<PathBuf> {
 }
 
 fn line(line: &[u8]) -> (Option<String>, Vec<TurnEvent>) {
-    let record: Value = serde_json::from_slice(line).unwrap_or_default();
-    let word = |at| text(&record, at).unwrap_or_default();
+    told(&serde_json::from_slice(line).unwrap_or_default())
+}
+
+fn told(record: &Value) -> (Option<String>, Vec<TurnEvent>) {
+    let word = |at| text(record, at).unwrap_or_default();
     let event = match (word("/type"), word("/payload/type")) {
-        ("token_usage_record", _) => owned(&record, "/payload/response_id").map(|request| TurnEvent::ModelCall {
-            request,
+        ("token_usage_record", _) => Some(TurnEvent::ModelCall {
+            request: word("/payload/response_id").into(),
             model: None,
-            figures: Some(figures(&record, "/payload/usage")),
+            figures: Some(figures(record, "/payload/usage")),
         }),
-        (_, "item_completed") => said(&record).or_else(|| result(&record)),
-        (_, "function_call_output") if blocked(&record) > 0 => denied(&record),
-        (_, "custom_tool_call_output") if blocked(&record) > 0 && !is_script(&record) => denied(&record),
-        (_, "function_call_output" | "custom_tool_call_output") => {
-            owned(&record, "/payload/call_id").map(|call_id| TurnEvent::Output { call_id, content: output(&record) })
-        }
-        (_, "token_count") => return (owned(&record, "/timestamp"), limits(&record)),
+        (_, "item_completed") => said(record).or_else(|| result(record)),
+        (_, "function_call" | "custom_tool_call") => requested(record),
+        (_, "function_call_output" | "custom_tool_call_output") => answered(record),
+        (_, "token_count") => return (owned(record, "/timestamp"), limits(record)),
         _ => None,
     };
-    (owned(&record, "/timestamp"), event.into_iter().collect())
+    (owned(record, "/timestamp"), event.into_iter().collect())
+}
+
+/// A call as the model made it, by the name that its tool has for a hook.
+fn requested(record: &Value) -> Option<TurnEvent> {
+    let name = text(record, "/payload/name").filter(|name| !NO_TOOL.contains(name))?;
+    let (given, patch) = (text(record, "/payload/arguments"), text(record, "/payload/input"));
+    let arguments = given.map(|given| serde_json::from_str(given).unwrap_or_else(|_| json!(given)));
+    let input = match (name, arguments, patch) {
+        (COMMANDS, Some(arguments), _) if arguments.get("cmd").is_some_and(Value::is_string) => {
+            json!({"command": arguments.get("cmd")})
+        }
+        (_, Some(arguments), _) => arguments,
+        (_, None, patch) => json!({"command": patch}),
+    };
+    let tool = match text(record, "/payload/namespace") {
+        _ if name == COMMANDS => "Bash".into(),
+        // no second seam where either side already brings an underscore
+        Some(space) if space.starts_with("mcp__") && !space.ends_with('_') && !name.starts_with('_') => {
+            format!("{space}__{name}")
+        }
+        Some(space) if space != "functions" => format!("{space}{name}"),
+        _ => name.into(),
+    };
+    Some(TurnEvent::Requested { call_id: owned(record, "/payload/call_id")?, tool, input, nested: false })
+}
+
+/// What the model was told of a call, or of a script. Of one that left no record, that is all there is: what is not known
+/// to be said of a success is a failure.
+fn answered(record: &Value) -> Option<TurnEvent> {
+    let content = output(record);
+    if is_script(record) {
+        // one that runs on is told of again
+        return (!content.starts_with("Script running")).then_some(TurnEvent::Script { content });
+    }
+    let by_hook = blocked(record);
+    let Some(call_id) = owned(record, "/payload/call_id") else {
+        return by_hook.then_some(TurnEvent::Script { content });
+    };
+    if content.starts_with(COMMAND) {
+        return None;
+    }
+    let unapproved = UNAPPROVED.iter().any(|(_, words)| content.contains(words)) && !by_hook;
+    // Codex answers in JSON, in parts, or not at all, where it has done what it was asked
+    let well = content.is_empty()
+        || serde_json::from_str(&content).is_ok_and(|value: Value| value.is_object() || value.is_array())
+        || record.pointer("/payload/output").is_some_and(Value::is_array)
+        || WELL.iter().any(|words| content.starts_with(words));
+    let failed = unapproved || by_hook || !well;
+    let told = !by_hook;
+    Some(TurnEvent::Result(CallEnd {
+        call_id,
+        failed,
+        content,
+        by_hook,
+        told,
+        unapproved: Some(unapproved),
+        ..CallEnd::default()
+    }))
 }
 
 /// What the model says or thinks. Here it stands in one row with its calls.
@@ -173,12 +317,6 @@ fn said(record: &Value) -> Option<TurnEvent> {
 /// What the model was told of a call.
 fn output(record: &Value) -> String {
     owned(record, "/payload/output").unwrap_or_else(|| words(record, "/payload/output"))
-}
-
-/// The same of one that a hook blocked.
-fn denied(record: &Value) -> Option<TurnEvent> {
-    let call_id = owned(record, "/payload/call_id")?;
-    Some(TurnEvent::Result(CallEnd { call_id, failed: true, content: output(record), ..CallEnd::default() }))
 }
 
 /// Whether it is the output of a script of several calls, each with an id of its own.
@@ -211,11 +349,15 @@ fn result(record: &Value) -> Option<TurnEvent> {
     let status = text(item, "/status");
     let content = ["/aggregated_output", "/stdout", "/error/message", "/query"].iter().find_map(|at| text(item, at));
     let content = content.map_or_else(|| words(item, "/result/content"), String::from);
+    let tool = tool_of(item);
+    let failed = status.is_some_and(|status| status != "completed");
+    let unapproved = failed && (Rollouts.unapproved(&tool, &content) || content.contains(UNATTENDED));
     Some(TurnEvent::Result(CallEnd {
         call_id: owned(item, "/id")?,
-        failed: status.is_some_and(|status| status != "completed"),
+        failed,
         content,
         ran: !matches!(status, Some("declined" | "blocked")),
+        unapproved: Some(unapproved),
         exit_code: item.get("exit_code").and_then(Value::as_i64),
         record: Some(Box::new(item.clone())),
         ..CallEnd::default()
@@ -223,34 +365,31 @@ fn result(record: &Value) -> Option<TurnEvent> {
     .filter(|_| !kind.is_empty())
 }
 
-/// Whether the output of a call is what the vendor says of one that a hook blocked: all of it, or
-/// the error that ended a script of several.
-fn blocked(record: &Value) -> usize {
-    let said = |text: &str| {
-        let text = text.rsplit("Script error:\n").next().unwrap_or(text);
-        ["Command blocked by PreToolUse hook: ", "Tool call blocked by PreToolUse hook: "]
-            .iter()
-            .any(|words| text.starts_with(words))
-    };
+/// Whether these words are what the vendor says of a call that a hook blocked: all of them, or the error that ended a
+/// script of several.
+fn said_blocked(words: &str) -> bool {
+    let words = words.rsplit("Script error:\n").next().unwrap_or(words);
+    ["Command blocked by PreToolUse hook: ", "Tool call blocked by PreToolUse hook: "]
+        .iter()
+        .any(|blocked| words.starts_with(blocked))
+}
+
+fn blocked(record: &Value) -> bool {
     match record.pointer("/payload/output") {
-        Some(Value::String(output)) => usize::from(said(output)),
-        Some(Value::Array(parts)) => usize::from(parts.iter().filter_map(|part| text(part, "/text")).any(said)),
-        _ => 0,
+        Some(Value::String(output)) => said_blocked(output),
+        Some(Value::Array(parts)) => parts.iter().filter_map(|part| text(part, "/text")).any(said_blocked),
+        _ => false,
     }
 }
 
-fn item(record: &Value, into: &mut Journaled) {
+/// A call that no hook ever sees.
+fn unseen(record: &Value) -> Option<(String, String)> {
     let word = |at| text(record, at).unwrap_or_default();
+    if word("/payload/type") != "item_completed" {
+        return None;
+    }
     let (kind, id) = (word("/payload/item/type"), word("/payload/item/id"));
-    if NO_CALL.contains(&kind) {
-        return;
-    }
-    let call = (id.to_string(), kind.to_string());
-    match kind {
-        _ if Codex::FACTS.unseen.iter().any(|(unseen, _)| *unseen == kind) => into.unseen.push(call),
-        "CommandExecution" if word("/payload/item/source").contains("interaction") => into.unseen.push(call),
-        // a patch or a call that was refused is told too
-        _ if matches!(word("/payload/item/status"), "declined" | "blocked") => {}
-        _ => into.ran.push(call),
-    }
+    let typed = kind == "CommandExecution" && word("/payload/item/source").contains("interaction");
+    let seen = !typed && Codex::FACTS.unseen.iter().all(|(unseen, _)| *unseen != kind);
+    (!seen).then(|| (id.to_string(), kind.to_string()))
 }

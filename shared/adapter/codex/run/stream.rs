@@ -6,15 +6,19 @@ use serde_json::{Value, json};
 use crate::adapter::run::record::{figures, owned, text};
 use crate::adapter::run::{CallEnd, Figures, Stream, TurnEvent, Warning};
 
-/// What the vendor says of a call that needed an approval which nobody could give.
-const NOT_APPROVED: &str = "requires approval, but approval policy is never";
+/// How the vendor's words begin where the variable that should hold a key is not set.
+const NO_KEY: &str = "Missing environment variable";
+
+/// And while it tries to reach the model's service.
+const TRIES: &str = "Reconnecting";
 
 /// Reads the stream.
 #[derive(Debug, Default)]
 pub struct ExecJson {
     messages: u64,
     errors: Vec<String>,
-    denials: Vec<(String, String, Value)>,
+    /// Calls that were told when they began.
+    begun: Vec<String>,
 }
 
 impl Stream for ExecJson {
@@ -24,26 +28,36 @@ impl Stream for ExecJson {
                 vec![TurnEvent::Started { session: owned(record, "/thread_id"), model: None, facts: Box::default() }]
             }
             "turn.started" => Vec::new(),
-            "item.started" => call(record).into_iter().collect(),
+            "item.started" => {
+                self.begun.extend(owned(record, "/item/id"));
+                call(record).into_iter().collect()
+            }
             "item.completed" => self.completed(record),
             "item.updated" => Vec::new(),
             "turn.completed" => vec![TurnEvent::Ended {
                 failed: false,
                 answer: None,
+                structured: None,
                 error: None,
                 truncated: false,
                 blocked: self.messages == 0,
-                denials: std::mem::take(&mut self.denials),
+                denials: Vec::new(),
                 figures: figures(record, "/usage"),
                 facts: Box::new(json!({"subtype": "turn.completed"})),
             }],
             "turn.failed" => vec![self.failed(text(record, "/error/message"))],
             // said before the terminal record, and again in it
             "error" => {
-                let words = owned(record, "/message");
-                self.errors.extend(words.clone());
-                let refused = words.filter(|words| status(words) == Some(401));
-                refused.map(|text| TurnEvent::Unauthorized { text }).into_iter().collect()
+                let Some(words) = owned(record, "/message").filter(|words| !words.trim().is_empty()) else {
+                    return Vec::new();
+                };
+                self.errors.push(words.clone());
+                match (status(&words), words.starts_with(TRIES)) {
+                    (Some(401), _) => vec![TurnEvent::Unauthorized { text: words }],
+                    _ if words.starts_with(NO_KEY) => vec![TurnEvent::Unauthorized { text: words }],
+                    (_, true) => vec![TurnEvent::Notice { code: Warning::Retry, text: words }],
+                    _ => Vec::new(),
+                }
             }
             kind => vec![TurnEvent::Opaque { kind: kind.into(), subtype: None }],
         }
@@ -52,12 +66,14 @@ impl Stream for ExecJson {
 
 impl ExecJson {
     fn failed(&mut self, message: Option<&str>) -> TurnEvent {
-        let error = message.map(String::from).or_else(|| self.errors.last().cloned());
+        let said = message.filter(|message| !message.trim().is_empty());
+        let error = said.map(String::from).or_else(|| self.errors.last().cloned());
         let error = error.unwrap_or_else(|| "the turn failed without a word".into());
         let facts = Box::new(json!({"subtype": "turn.failed", "api_error_status": status(&error)}));
         TurnEvent::Ended {
             failed: true,
             answer: None,
+            structured: None,
             truncated: error.contains("max_output_tokens"),
             error: Some(error),
             blocked: false,
@@ -85,16 +101,9 @@ impl ExecJson {
                 }]
             }
             _ => {
-                let (call, result) = (call(record), result(record));
-                if let (
-                    Some(TurnEvent::Requested { call_id, tool, input, .. }),
-                    Some(TurnEvent::Result(CallEnd { content, .. })),
-                ) = (&call, &result)
-                    && content.contains(NOT_APPROVED)
-                {
-                    self.denials.push((call_id.clone(), tool.clone(), input.clone()));
-                }
-                call.into_iter().chain(result).collect()
+                let begun = owned(record, "/item/id").is_some_and(|id| self.begun.contains(&id));
+                let call = if begun { None } else { call(record) };
+                call.into_iter().chain(result(record)).collect()
             }
         }
     }
