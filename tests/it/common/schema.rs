@@ -10,7 +10,8 @@ use std::sync::{LazyLock, Mutex};
 use serde_json::Value;
 
 /// The schemas, by the names that `mh-run schema` has for them.
-pub const SCHEMAS: [&str; 8] = ["event", "command", "stream", "frame", "audit", "verify", "doctor", "capabilities"];
+pub const SCHEMAS: [&str; 9] =
+    ["event", "command", "stream", "frame", "audit", "verify", "doctor", "list", "capabilities"];
 
 /// The program that judges, one for all tests.
 struct Judge {

@@ -164,7 +164,7 @@ fn a_file_that_cannot_be_read_is_another_thing_than_a_document_that_is_refused()
         let answer = run("mh-frame-verify", [file]);
         assert_eq!((answer.code, answer.stdout), (2, format!("{file}: REFUSED unreadable: {why}\n")));
         let answer = run("mh-frame-seal", [file]);
-        assert_eq!((answer.code, answer.stderr), (2, format!("mh-frame-seal: {file}: unreadable: {why}\n")));
+        assert_eq!((answer.code, answer.stderr), (2, format!("mh-frame-seal: {file}: {why}\n")));
     }
 }
 

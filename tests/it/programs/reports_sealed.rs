@@ -128,7 +128,10 @@ fn r65_three_exit_codes_tell_three_things() {
     assert_eq!((answer.code, answer.stdout.lines().count()), (1, 2));
     assert_eq!(run("mh-frame-verify", ["/nonexistent"]).code, 2);
     let answer = run("mh-frame-verify", [""; 0]);
-    assert_eq!((answer.code, &*answer.stderr), (2, "mh-frame-verify: no file is given; see --help\n"));
+    assert_eq!(
+        (answer.code, &*answer.stderr),
+        (2, "mh-frame-verify: no file is given: name one, or - for standard input; see --help\n")
+    );
 }
 
 // flop-labs/technocore-sonnet-challenge#3: the digest of the file where that of its canonical form
