@@ -14,6 +14,7 @@ use crate::decide::Policy;
 use crate::hook::Decider;
 use crate::seal::Digest;
 
+#[cfg(feature = "run")]
 pub(crate) use line::answers;
 
 /// The program's name, in front of everything it says.

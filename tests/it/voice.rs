@@ -209,7 +209,7 @@ fn what_else_is_mistyped_is_answered_in_the_same_words() {
         ("mh-frame-seal --new --admit file.raed", "\"file.raed\" is no operation; did you mean file.read?"),
         (
             "mh-frame-seal --new --admit apply_patch",
-            "\"apply patch\" is no operation; there are dir.list, file.edit, file.read, file.write, search, shell, skill.load, subagent.spawn, task.todo, web.read, and mcp.call:SERVER/TOOL …",
+            "\"apply_patch\" is no operation; did you mean file.edit or file.write?",
         ),
         ("mh-frame-seal --new --admit Grep", "\"Grep\" is no operation; did you mean search?"),
         (

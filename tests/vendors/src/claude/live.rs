@@ -301,7 +301,7 @@ fn git(scratch: &Scratch, words: &[&str]) -> Result<(), String> {
 }
 
 /// The project as a repository with a linked worktree in it.
-fn worktree(scratch: &Scratch) -> Result<(), String> {
+pub fn worktree(scratch: &Scratch) -> Result<(), String> {
     if scratch.exists("linked") {
         return Ok(());
     }
