@@ -1,12 +1,12 @@
 #!/bin/sh
-# Install the programs and try them: built here, which needs a Rust toolchain and nothing else, or from a
-# release, which needs no more than tar and sha256sum or shasum.
+# Install the programs and try them: built here, which needs a Rust toolchain and, the first time, a network for the
+# crates; or from a release, which needs no more than tar and sha256sum or shasum.
 set -eu
 
 usage() {
-    cat <<'END'
-usage: ./install.sh               build, install, and print the entries for both vendors
-       ./install.sh --frame FILE  the same, with the entries for this frame
+    cat <<END
+usage: ./install.sh               build, install, and say what to do next
+       ./install.sh --frame FILE  the same for this frame, which has to verify
        ./install.sh --try         build, and see a sealed frame admit and refuse recorded calls
        ./install.sh --uninstall   remove what was installed
 
@@ -14,8 +14,13 @@ usage: ./install.sh               build, install, and print the entries for both
                                   instead of building; its sum has to be in SHA256SUMS beside it
        --sha256 HEX               the sum that TARBALL must have; SHA256SUMS is then not asked
 
-Programs go to ${PREFIX:-$HOME/.local}/bin, frames to start from to
-${PREFIX:-$HOME/.local}/share/metaharness/frames.
+Building needs Rust $(needed) or newer and, the first time, a network for the crates; it takes a
+minute or two. --from TARBALL needs neither.
+
+Programs go to \${PREFIX:-\$HOME/.local}/bin, frames to start from to
+\${PREFIX:-\$HOME/.local}/share/metaharness/frames.
+
+exit codes: 0 done; 1 something is not as it has to be, and nothing was changed; 2 usage
 END
 }
 
@@ -37,10 +42,29 @@ fail() {
     exit 1
 }
 
+# The command line is wrong: the same code as the programs have for that.
+misused() {
+    echo "install.sh: $*; see --help" >&2
+    exit 2
+}
+
+# The Rust release that the source needs.
+needed() {
+    sed -n 's/^rust-version = "\(.*\)"/\1/p' "$here/Cargo.toml" 2>/dev/null | grep . || echo 1.89
+}
+
 scratch=
 stage=
+# folders that an installation which did not come to its end has made
+made=
 tidy() {
     rm -rf ${scratch:+"$scratch"} ${stage:+"$stage"}
+    remove_folders "$made"
+}
+
+# Take away those of these folders, one a line, that are empty; the deepest first.
+remove_folders() {
+    printf '%s' "$1" | sort -r | while IFS= read -r folder; do rmdir "$folder" 2>/dev/null || :; done
 }
 trap tidy EXIT
 trap 'exit 130' INT
@@ -55,17 +79,36 @@ provide() {
 
 # What --try shows is built without what only mh-setup and mh-run need, and to be soon there.
 build_to_try() {
-    command -v cargo >/dev/null 2>&1 || fail 'there is no cargo here; install Rust first (rustup)'
     [ -f "$here/Cargo.toml" ] || fail "there is no source beside this script; --from TARBALL tries a release"
+    toolchain
     place_target
-    echo 'building, which takes half a minute the first time' >&2
+    echo 'building, which takes half a minute the first time, and then a network for the crates' >&2
     programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify'
     # by name, since a configuration of cargo may name another one to build for
     host=$(rustc -vV | sed -n 's/^host: //p')
-    (cd "$here" && cargo build --profile try --no-default-features --bins --locked --quiet --target "$host" \
-        --target-dir "$target") >&2
+    (cd "$here" && cargo build --profile try --no-default-features --bins --locked --target "$host" \
+        --target-dir "$target") >&2 || unbuilt
     built=$target/$host/try
     root=$here
+}
+
+# Refuse a toolchain that is missing or too old before anything is fetched.
+toolchain() {
+    needs="Rust $(needed) or newer is needed (rustup installs it), or --from TARBALL, which needs none"
+    command -v cargo >/dev/null 2>&1 || fail "there is no cargo here: $needs"
+    has=$(rustc --version 2>/dev/null | sed -n 's/^rustc \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+    [ -n "$has" ] || fail "there is no rustc beside cargo here: $needs"
+    wants=$(needed | tr . ' ')
+    # shellcheck disable=SC2086 # two numbers each
+    if ! newer $has $wants; then fail "this is $(rustc --version): $needs"; fi
+}
+
+newer() {
+    [ "$1" -gt "$3" ] || { [ "$1" -eq "$3" ] && [ "$2" -ge "$4" ]; }
+}
+
+unbuilt() {
+    fail "it could not be built, and cargo says above why; nothing was changed. Crates that could not be fetched need a network this once"
 }
 
 # Sets $target, where what is built goes: a checkout that cannot be written to is built elsewhere.
@@ -76,9 +119,10 @@ place_target() {
 
 build() {
     [ -x "$here/tests/release/build" ] || fail "there is no source beside this script; --from TARBALL installs a release"
+    toolchain
     place_target
-    echo 'building, which takes a minute or two the first time' >&2
-    built=$("$here/tests/release/build" --target-dir "$target" --bins)
+    echo 'building, which takes a minute or two the first time, and then a network for the crates' >&2
+    built=$("$here/tests/release/build" --target-dir "$target" --bins) || unbuilt
     root=$here
 }
 
@@ -102,7 +146,6 @@ kind() {
 unpack() {
     command -v sha256sum >/dev/null 2>&1 || command -v shasum >/dev/null 2>&1 ||
         fail 'there is neither sha256sum nor shasum here, so no sum can be checked'
-    case $from in -*) from=./$from ;; esac
     [ -f "$from" ] || fail "there is no file $from"
     # what is checked is what is unpacked
     cp "$from" "$scratch/tarball"
@@ -202,9 +245,21 @@ try() {
     echo '"go on". Writing is not: both hear why, and exit code 2 keeps the call from running.'
 }
 
+# Make a folder, and note the ones that were not there, so that they can go again.
+make() {
+    missing=$1
+    while [ ! -d "$missing" ] && [ "$missing" != / ] && [ "$missing" != . ]; do
+        made="$missing
+$made"
+        missing=$(dirname -- "$missing")
+    done
+    mkdir -p "$1"
+}
+
 install_all() {
     provide build
-    mkdir -p "$bin" "$share"
+    make "$bin"
+    make "$share"
     # all of them beside, each tried there, then renamed: a hook that runs right now is not disturbed
     stage=$(mktemp -d "$bin/.mh-new.XXXXXX")
     for program in $programs; do
@@ -212,6 +267,7 @@ install_all() {
         chmod 755 "$stage/$program"
     done
     all_start "$stage"
+    verified
     for program in $programs; do
         mv -f "$stage/$program" "$bin/$program"
     done
@@ -223,67 +279,88 @@ install_all() {
             cp "$file" "$kept"
         fi
     done
-    frame=${frame:-$share/read-only.json}
+    [ -z "$made" ] || printf '%s' "$made" >>"${share%/frames}/folders"
+    made=
 
     echo "installed in $bin: $programs"
     echo "frames to start from: $share"
-    case :$PATH: in *:"$bin":*) ;; *) echo "note: $bin is not on your PATH" ;; esac
+    setup=mh-setup
+    case :$PATH: in *:"$bin":*) ;; *)
+        echo "note: $bin is not on your PATH"
+        setup=$bin/mh-setup
+        ;;
+    esac
+    name=${frame:-$share/read-only.json}
+    case $name in *[!A-Za-z0-9/._-]*) name=$(printf '%s' "$name" | sed "s/'/'\\\\''/g; s/^/'/; s/\$/'/") ;; esac
     cat <<END
 
-To put the hook in, and to see whether it is on:
+Next, in the folder of a project:
 
-  mh-setup claude --project . --frame FILE     mh-setup codex --frame FILE     mh-setup doctor
+  $setup claude --project . --frame $name
+  $setup codex --frame $name
+  $setup doctor
 
-or by hand. Claude Code: these entries go into .claude/settings.json of a project, or
-~/.claude/settings.json. The policy is deny-only: what the frame admits is left to your own
-permission rules.
-
-END
-    "$bin/mh-setup" claude --print --frame "$frame"
-    cat <<END
-
-Claude Code before 2.1.295 knows no onFailure; there, a command that cannot start blocks only in
-this form:  $bin/mh-setup claude --print --shell --frame FILE
-
-Codex: these entries go into ${CODEX_HOME:-~/.codex}/config.toml, not into hooks.json, which is
-read anew for every sub-agent.
-
-END
-    if [ -z "${CODEX_HOME:-${HOME-}}" ]; then
-        echo '(neither CODEX_HOME nor HOME is set, so it cannot be told where that is)'
-        return
-    fi
-    "$bin/mh-setup" codex --print --frame "$frame"
-    cat <<'END'
-
-Codex skips an entry that it does not trust, without a word. The hashes above are the trust for
-exactly these bytes in exactly that file, as the first hook of its event: change any byte, and
-print the entries again, or review them with /hooks in an interactive session.
-
-The next step is the same with the next frame.
+The first two put the hook into a vendor's configuration, and the last says whether it is on. What
+they would write, without writing it: $setup VENDOR --print --frame FILE
 END
 }
 
+# The frame that the next commands would name has to be one.
+verified() {
+    [ -z "$frame" ] || why=$("$stage/mh-frame-verify" --quiet "$frame" 2>/dev/null) || fail "$why; nothing was changed"
+}
+
 uninstall() {
+    scratch=$(mktemp -d)
+    # it outlives the others, to say which entries start a program that is gone
+    [ ! -x "$bin/mh-setup" ] || cp "$bin/mh-setup" "$scratch/mh-setup"
     for program in $programs; do
         rm -f "$bin/$program"
     done
     for file in "$here"/fixtures/frames/*.json; do
         if cmp -s "$file" "$share/${file##*/}"; then rm -f "$share/${file##*/}"; fi
     done
+    notes=${share%/frames}/folders
+    folders=$(cat "$notes" 2>/dev/null || :)
+    rm -f "$notes"
     rmdir "$share" "${share%/frames}" 2>/dev/null || :
+    remove_folders "$folders
+"
     echo "removed from $bin: $programs"
+    left
+}
+
+# Name the entries that start a program which is gone now.
+left() {
+    looked="your own files and the projects below ${HOME-.}"
+    if [ -x "$scratch/mh-setup" ] && all=$("$scratch/mh-setup" list "${HOME:-.}" || [ $? -eq 1 ]); then
+        blocking=$(printf '%s\n' "$all" | awk '
+            function told() { if (block ~ /cannot be started, so every call is denied/) printf "%s", block }
+            /^[^ ]/ { told(); block = "" }
+            { block = block $0 "\n" }
+            END { told() }')
+        if [ -z "$blocking" ]; then
+            echo "no entry is left in $looked"
+        else
+            echo 'these entries start a program that is gone, so every call and every prompt is blocked where they stand:'
+            echo
+            printf '%s\n' "$blocking"
+            echo
+            echo 'take them out by hand; or install again, and say the commands that stand there'
+        fi
+        return
+    fi
     for file in "${CLAUDE_CONFIG_DIR:-${HOME-}/.claude}/settings.json" "${CODEX_HOME:-${HOME-}/.codex}/config.toml"; do
         if grep -qs "$bin/mh-hook-" "$file"; then
             echo "note: $file still runs the hook, so every call there is blocked until that entry is taken out: by hand, or" \
                 'install again and say mh-setup VENDOR --remove'
         fi
     done
-    echo 'entries in the settings of projects are not looked for'
+    echo 'entries in the settings of projects were not looked for'
 }
 
 only() {
-    [ -z "$action" ] || [ "$action" = "$1" ] || fail '--try and --uninstall are two things to do; say one'
+    [ -z "$action" ] || [ "$action" = "$1" ] || misused '--try and --uninstall do not go together: each is a thing to do of its own'
     action=$1
 }
 
@@ -296,7 +373,10 @@ while [ $# -gt 0 ]; do
         --try) only try ;;
         --uninstall) only uninstall ;;
         --frame | --from | --sha256)
-            [ -n "${2-}" ] || fail "$1 takes a value; see --help"
+            case ${2-} in
+                '') misused "$1 takes a value, and none is given" ;;
+                -*) misused "$1 takes a value, and behind it stands $2; a file that begins with - is named ./$2" ;;
+            esac
             case $1 in
                 --frame) frame=$2 ;;
                 --from) from=$2 ;;
@@ -308,19 +388,21 @@ while [ $# -gt 0 ]; do
             usage
             exit 0
             ;;
-        *) fail "there is no argument $1; see --help" ;;
+        -*) misused "there is no flag $1" ;;
+        *) misused "there is no argument \"$1\"" ;;
     esac
     shift
 done
 action=${action:-install_all}
 
 # an argument that nothing would listen to is a mistake
-[ "$action" != uninstall ] || [ -z "$from$pin$frame" ] || fail '--uninstall takes no other argument'
-[ "$action" != try ] || [ -z "$frame" ] || fail '--try seals a frame of its own; leave --frame away'
-[ -z "$pin" ] || [ -n "$from" ] || fail '--sha256 is for the tarball of --from, which is not given'
-case $pin in *[!0-9a-f]*) fail "--sha256 takes 64 hex digits, not $pin" ;; esac
-[ -z "$pin" ] || [ ${#pin} -eq 64 ] || fail "--sha256 takes 64 hex digits, not $pin"
-[ -z "$frame" ] || [ -f "$frame" ] || fail "there is no frame $frame"
+[ "$action" != uninstall ] || [ -z "$from$pin$frame" ] || misused '--uninstall takes no other argument'
+[ "$action" != try ] || [ -z "$frame" ] || misused '--try and --frame do not go together: it seals a frame of its own'
+[ -z "$pin" ] || [ -n "$from" ] || misused '--sha256 goes with --from'
+case $pin in *[!0-9a-f]*) misused "--sha256 takes 64 hex digits, not \"$pin\"" ;; esac
+[ -z "$pin" ] || [ ${#pin} -eq 64 ] || misused "--sha256 takes 64 hex digits, not \"$pin\""
+[ -z "$frame" ] || [ -f "$frame" ] || misused "$frame: no such file"
+[ -z "$frame" ] || frame=$(CDPATH='' cd -- "$(dirname -- "$frame")" && pwd)/${frame##*/}
 
 if [ "$action" != try ]; then
     prefix=${PREFIX:-${HOME:?neither PREFIX nor HOME is set}/.local}

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::adapter::{Payload, Preview, Verdict, Wire, preview_named, preview_words};
+use super::voice::{joined, not_taken};
+use crate::adapter::{PREVIEWS, Payload, Preview, Verdict, Wire, preview_named};
 use crate::decide::Policy;
 use crate::frame::shown;
 use crate::hook::{HookOptions, Judged, Surroundings, judge};
@@ -22,13 +23,7 @@ pub(super) enum Expected {
 }
 
 impl Expected {
-    pub(super) fn from_word(word: &str) -> Option<Expected> {
-        match word {
-            "allow" => Some(Expected::Allow),
-            "deny" => Some(Expected::Deny),
-            _ => None,
-        }
-    }
+    pub(super) const WORDS: [(&str, Expected); 2] = [("allow", Expected::Allow), ("deny", Expected::Deny)];
 
     fn word(self) -> &'static str {
         match self {
@@ -130,8 +125,8 @@ pub(super) fn said(terms: &Premises<'_>, vendor: &str, call: &Question) -> Resul
 
 /// The vendor of this word.
 pub(super) fn known(vendor: &str) -> Result<&'static dyn Preview, Stop> {
-    preview_named(vendor)
-        .ok_or_else(|| Stop::usage(format!("--explain takes {}, not {vendor:?}", preview_words(" or "))))
+    let words: Vec<&str> = PREVIEWS.iter().map(|vendor| vendor.facts().word).collect();
+    preview_named(vendor).ok_or_else(|| not_taken("--explain", &joined(&words, "or"), vendor, &words))
 }
 
 /// The payload that the vendor would give for a call.
@@ -198,8 +193,8 @@ pub(super) fn expectations(terms: &Premises<'_>, list: &Path, program: &str) -> 
         let (wanted, rest) = word(line);
         let (vendor, rest) = word(rest);
         let (tool, about) = word(rest);
-        let wanted =
-            Expected::from_word(wanted).ok_or_else(|| malformed(&format!("{wanted:?} is neither allow nor deny")))?;
+        let wanted_as = Expected::WORDS.iter().find(|(known, _)| *known == wanted).map(|(_, meaning)| *meaning);
+        let wanted = wanted_as.ok_or_else(|| malformed(&format!("{wanted:?} is neither allow nor deny")))?;
         if tool.is_empty() {
             return Err(malformed("a tool is missing"));
         }

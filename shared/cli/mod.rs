@@ -8,6 +8,7 @@ mod seal;
 #[cfg(feature = "setup")]
 mod setup;
 mod verify;
+mod voice;
 
 #[cfg(feature = "run")]
 pub use run::run as turn;
@@ -16,13 +17,12 @@ pub use seal::seal;
 pub use setup::setup;
 pub use verify::verify;
 
-use std::ffi::OsString;
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::frame::{BARE_OPERATIONS, NoOperation, Operation};
-use crate::os::{self, End, Stop, VERSION, complain};
+use crate::frame::{BARE_OPERATIONS, Operation};
+use crate::os::{self, End, Stop, complain};
 use crate::seal::{MAX_BYTES, Refusal, VerifiedFrame};
 
 /// Run a program for people: what it returns is printed, what stops it goes to stderr.
@@ -38,22 +38,20 @@ fn conclude(program: &str, work: impl FnOnce() -> Result<(String, End), Stop>) -
     end.into()
 }
 
-/// What a program says about itself, where this argument asks for that.
-fn about(argument: &lexopt::Arg<'_>, program: &str, help: &str) -> Option<String> {
-    match argument {
-        lexopt::Arg::Short('h') | lexopt::Arg::Long("help") => Some(help.into()),
-        lexopt::Arg::Short('V') | lexopt::Arg::Long("version") => Some(format!("{program} {VERSION}\n")),
-        _ => None,
-    }
-}
-
 /// The bytes of a file, or of standard input for `-`.
-fn read(file: &Path) -> Result<Vec<u8>, Refusal> {
+fn read(program: &str, file: &Path) -> Result<Vec<u8>, Refusal> {
     if file != Path::new("-") {
         return os::read_bounded(file, MAX_BYTES);
     }
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        complain(
+            program,
+            "standard input is a terminal: type or paste the document, and end it by Ctrl-D; or see --help",
+        );
+    }
     let mut bytes = Vec::new();
-    match std::io::stdin().take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes) {
+    match stdin.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes) {
         Ok(_) if bytes.len() > MAX_BYTES => Err(Refusal::TooLarge),
         Ok(_) => Ok(bytes),
         Err(error) => Err(Refusal::Unreadable(os::words(error))),
@@ -69,14 +67,8 @@ enum Print {
 }
 
 impl Print {
-    fn from_word(word: &str) -> Result<Print, Stop> {
-        match word {
-            "digest" => Ok(Print::Digest),
-            "canonical" => Ok(Print::Canonical),
-            "text" => Ok(Print::Text),
-            _ => Err(Stop::usage(format!("--print takes digest, canonical or text, not {word:?}"))),
-        }
-    }
+    const WORDS: [(&str, Print); 3] =
+        [("digest", Print::Digest), ("canonical", Print::Canonical), ("text", Print::Text)];
 
     /// The canonical bytes come without a newline, so that `sha256sum` gives the digest.
     fn of(self, frame: &VerifiedFrame) -> String {
@@ -86,24 +78,6 @@ impl Print {
             Print::Text => frame.text().whole() + "\n",
         }
     }
-}
-
-/// The value of a flag, which has to be text.
-fn text(value: OsString, flag: &str) -> Result<String, Stop> {
-    value.into_string().map_err(|value| Stop::usage(format!("{flag} is not UTF-8: {value:?}")))
-}
-
-/// An operation as a flag has it; `pair` is the flag that takes the names of an MCP server and its tool apart.
-fn operation(word: &str, pair: &str) -> Result<Operation, Stop> {
-    Operation::from_word(word).map_err(|why| match why {
-        NoOperation::Unknown => Stop::usage(format!(
-            "{word:?} is no operation; there are {}, and mcp.call:SERVER/TOOL",
-            BARE_OPERATIONS.each_ref().map(Operation::name).join(", ")
-        )),
-        NoOperation::Ambiguous => {
-            Stop::usage(format!("{word:?} does not say which slash ends the server's name; write {pair} SERVER TOOL"))
-        }
-    })
 }
 
 /// The names of the operations without parameters, for a help text: in lines of this width, that follow one another by

@@ -1,8 +1,9 @@
 //! A frame from flags, no JSON by hand.
 
-use super::{operation, text};
+use super::voice::{Arguments, joined, number, once, operation, wrong};
 use crate::frame::{Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow};
 use crate::os::Stop;
+use crate::os::mistake::{Mistake, typed};
 
 /// What the flags have said so far.
 #[derive(Default)]
@@ -26,88 +27,94 @@ enum Stated {
     Reaching,
 }
 
+const OWES: &str = "what the step owes: --handoff-none, --handoff-artifact NAME or --handoff-answer SCHEMA";
+
 impl Builder {
     /// Take one flag with its values.
-    pub(super) fn flag(&mut self, flag: &str, parser: &mut lexopt::Parser) -> Result<(), Stop> {
-        let named = format!("--{flag}");
-        let mut value = || text(parser.value()?, &named);
+    pub(super) fn flag(&mut self, flag: &str, arguments: &mut Arguments) -> Result<(), Stop> {
         match flag {
-            "workflow" => once(&mut self.workflow, &named, value()?)?,
-            "version" => once(&mut self.version, &named, value()?)?,
-            "state" => once(&mut self.state, &named, value()?)?,
-            "step" => once(&mut self.step, &named, number(&named, &value()?)?)?,
-            "attempt" => once(&mut self.attempt, &named, number(&named, &value()?)?)?,
-            "admit" => {
-                for word in values(parser, &named)? {
+            "--workflow" => once(&mut self.workflow, flag, arguments.text()?)?,
+            "--version" => once(&mut self.version, flag, arguments.text()?)?,
+            "--state" => once(&mut self.state, flag, arguments.text()?)?,
+            "--step" => once(&mut self.step, flag, counted(flag, arguments)?)?,
+            "--attempt" => once(&mut self.attempt, flag, counted(flag, arguments)?)?,
+            "--admit" => {
+                for word in arguments.texts()? {
                     for word in word.split(',') {
                         self.frame.operations.insert(operation(word, "--admit-mcp")?);
                     }
                 }
             }
-            "admit-mcp" => {
-                let (server, tool) = (value()?, value()?);
+            "--admit-mcp" => {
+                let (server, tool) = arguments.two("SERVER TOOL")?;
                 self.frame.operations.insert(Operation::McpCall { server, tool });
             }
-            "prior" => {
-                self.frame.prior.push(Prior { text: value()?, source: None });
+            "--prior" => {
+                self.frame.prior.push(Prior { text: arguments.text()?, source: None });
                 self.last = Some(Stated::Prior);
             }
-            "obligation" => {
-                self.frame.obligations.push(Obligation { text: value()?, asked_by: None });
+            "--obligation" => {
+                self.frame.obligations.push(Obligation { text: arguments.text()?, asked_by: None });
                 self.last = Some(Stated::Obligation);
             }
-            "reaching" => {
-                self.frame.reaching.push(Obligation { text: value()?, asked_by: None });
+            "--reaching" => {
+                self.frame.reaching.push(Obligation { text: arguments.text()?, asked_by: None });
                 self.last = Some(Stated::Reaching);
             }
-            "source" | "asked-by" => {
-                let origin = value()?;
-                self.origin(flag, &named, origin)?;
+            "--source" | "--asked-by" => {
+                let origin = arguments.text()?;
+                self.origin(flag, origin)?;
             }
-            "next" => self.frame.next.extend(values(parser, &named)?.into_iter().map(|id| Node { id })),
-            "handoff-none" => once(&mut self.handoff, "a handoff", Handoff::None)?,
-            "handoff-artifact" => {
-                once(&mut self.handoff, "a handoff", Handoff::Artifact { name: value()?, kind: None })?;
+            "--next" => self.frame.next.extend(arguments.texts()?.into_iter().map(|id| Node { id })),
+            "--handoff-none" => once(&mut self.handoff, "a handoff", Handoff::None)?,
+            "--handoff-artifact" => {
+                let name = arguments.text()?;
+                once(&mut self.handoff, "a handoff", Handoff::Artifact { name, kind: None })?;
             }
-            "handoff-answer" => {
-                once(&mut self.handoff, "a handoff", Handoff::StructuredAnswer { schema: value()? })?;
+            "--handoff-answer" => {
+                let schema = arguments.text()?;
+                once(&mut self.handoff, "a handoff", Handoff::StructuredAnswer { schema })?;
             }
-            "kind" => match &mut self.handoff {
-                Some(Handoff::Artifact { kind, .. }) => once(kind, &named, value()?)?,
-                _ => return Err(Stop::usage("--kind is about the --handoff-artifact before it, and there is none")),
+            "--kind" => match &mut self.handoff {
+                Some(Handoff::Artifact { kind, .. }) => once(kind, flag, arguments.text()?)?,
+                _ => return Err(wrong(&Mistake::GoesWith(flag, "the --handoff-artifact before it"))),
             },
-            "entities-from" => match &mut self.frame.entities {
-                Some(_) => return Err(Stop::usage("--entities-from is given twice")),
-                none => *none = Some(Entities { source: value()?, members: Vec::new() }),
+            "--entities-from" => {
+                let source = arguments.text()?;
+                once(&mut self.frame.entities, flag, Entities { source, members: Vec::new() })?;
+            }
+            "--entity" => match &mut self.frame.entities {
+                Some(entities) => entities.members.extend(arguments.texts()?),
+                None => return Err(wrong(&Mistake::GoesWith(flag, "the --entities-from before it"))),
             },
-            "entity" => match &mut self.frame.entities {
-                Some(entities) => entities.members.extend(values(parser, &named)?),
-                None => return Err(Stop::usage("--entity needs --entities-from before it")),
-            },
-            "scope" => {
-                let (glob, operations) = (value()?, value()?);
+            "--scope" => {
+                let (glob, operations) = arguments.two("GLOB OP,OP")?;
                 self.frame.scope.push(rule(glob, &operations)?);
             }
-            "scope-project" => {
-                let (folder, operations) = (value()?, value()?);
-                once(&mut self.project, &named, project(&folder, &operations)?)?;
+            "--scope-project" => {
+                let (folder, operations) = arguments.two("DIR OP,OP")?;
+                once(&mut self.project, flag, project(&folder, &operations)?)?;
             }
-            _ => return Err(Stop::usage(format!("there is no flag {named}"))),
+            _ => return Err(arguments.unknown()),
         }
         Ok(())
     }
 
     /// The frame, if nothing that it needs is missing.
     pub(super) fn frame(self) -> Result<Frame, Stop> {
-        let needed =
-            |value: Option<String>, flag: &str| value.ok_or_else(|| Stop::usage(format!("a new frame needs {flag}")));
-        let id = needed(self.workflow, "--workflow")?;
-        let version = needed(self.version, "--version")?;
-        let state = needed(self.state, "--state")?;
-        let index = self.step.ok_or_else(|| Stop::usage("a new frame needs --step"))?;
-        let handoff = self.handoff.ok_or_else(|| {
-            Stop::usage("say what the step owes: --handoff-none, --handoff-artifact NAME or --handoff-answer SCHEMA")
-        })?;
+        let needed = [
+            ("--workflow ID", self.workflow.is_some()),
+            ("--version V", self.version.is_some()),
+            ("--state S", self.state.is_some()),
+            ("--step N", self.step.is_some()),
+            (OWES, self.handoff.is_some()),
+        ];
+        let (Some(id), Some(version), Some(state), Some(index), Some(handoff)) =
+            (self.workflow, self.version, self.state, self.step, self.handoff)
+        else {
+            let missing: Vec<&str> = needed.iter().filter(|(_, given)| !given).map(|(what, _)| *what).collect();
+            return Err(Stop::usage(format!("a new frame needs {}", joined(&missing, "and"))));
+        };
         let mut frame = self.frame;
         frame.scope.extend(self.project.into_iter().flatten());
         Ok(Frame {
@@ -119,17 +126,18 @@ impl Builder {
         })
     }
 
-    fn origin(&mut self, flag: &str, named: &str, origin: String) -> Result<(), Stop> {
-        let place = match (flag, &self.last) {
-            ("source", Some(Stated::Prior)) => self.frame.prior.last_mut().map(|line| &mut line.source),
-            ("asked-by", Some(Stated::Obligation)) => self.frame.obligations.last_mut().map(|line| &mut line.asked_by),
-            ("asked-by", Some(Stated::Reaching)) => self.frame.reaching.last_mut().map(|line| &mut line.asked_by),
+    fn origin(&mut self, flag: &str, origin: String) -> Result<(), Stop> {
+        let source = flag == "--source";
+        let place = match &self.last {
+            Some(Stated::Prior) if source => self.frame.prior.last_mut().map(|line| &mut line.source),
+            Some(Stated::Obligation) if !source => self.frame.obligations.last_mut().map(|line| &mut line.asked_by),
+            Some(Stated::Reaching) if !source => self.frame.reaching.last_mut().map(|line| &mut line.asked_by),
             _ => None,
         };
+        let before = if source { "the --prior before it" } else { "the --obligation or --reaching before it" };
         match place {
-            Some(place) => once(place, named, origin),
-            None if flag == "source" => Err(Stop::usage("--source is about the --prior before it, and there is none")),
-            None => Err(Stop::usage("--asked-by is about the --obligation or --reaching before it, and there is none")),
+            Some(place) => once(place, flag, origin),
+            None => Err(wrong(&Mistake::GoesWith(flag, before))),
         }
     }
 }
@@ -148,10 +156,11 @@ fn rule(glob: String, operations: &str) -> Result<ScopeRule, Stop> {
 /// The rules that admit these operations in a folder and nothing anywhere else. A rule admits only where a path really
 /// leads, so the folder is named by that.
 fn project(folder: &str, operations: &str) -> Result<[ScopeRule; 2], Stop> {
-    let failed = |error: std::io::Error| Stop::failed(format!("--scope-project: {}", crate::os::words(error)));
-    let real = fs_err::canonicalize(folder).map_err(failed)?;
+    #[expect(clippy::disallowed_methods, reason = "the sentence names the folder")]
+    let real = std::fs::canonicalize(folder)
+        .map_err(|error| Stop::failed(format!("--scope-project {folder}: {}", crate::os::words(error))))?;
     if !real.is_dir() {
-        return Err(Stop::usage(format!("--scope-project takes a folder, and {folder:?} is none")));
+        return Err(wrong(&Mistake::Takes("--scope-project", "a folder", &typed(folder.as_ref()))));
     }
     let real = real.to_str().ok_or_else(|| Stop::usage(format!("--scope-project: {folder:?} is not UTF-8")))?;
     if real.contains('*') {
@@ -163,19 +172,6 @@ fn project(folder: &str, operations: &str) -> Result<[ScopeRule; 2], Stop> {
     Ok([below, rule("/**".into(), "none")?])
 }
 
-fn once<T>(place: &mut Option<T>, flag: &str, value: T) -> Result<(), Stop> {
-    match place.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(Stop::usage(format!("{flag} is given twice"))),
-    }
-}
-
-fn number(flag: &str, value: &str) -> Result<u32, Stop> {
-    value.parse().map_err(|_| Stop::usage(format!("{flag} takes a whole number from 0 to 4294967295, not {value:?}")))
-}
-
-/// One value or more, up to the next flag.
-fn values(parser: &mut lexopt::Parser, flag: &str) -> Result<Vec<String>, Stop> {
-    let values: Vec<_> = parser.values()?.collect();
-    values.into_iter().map(|value| text(value, flag)).collect()
+fn counted(flag: &str, arguments: &mut Arguments) -> Result<u32, Stop> {
+    number(flag, &arguments.text()?, (0, u32::MAX), "")
 }

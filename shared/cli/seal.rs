@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{Print, about, conclude, listed, read, text};
+use super::voice::{Arguments, Typed, flags, wrong};
+use super::{Print, conclude, listed, read};
 use crate::adapter::surely_meant_otherwise;
 use crate::os;
+use crate::os::mistake::Mistake;
 use crate::os::{End, Stop, complain};
 use crate::seal::{Minted, VerifiedFrame, mint};
 
@@ -26,7 +28,8 @@ Seals a frame: reads one without a digest (from standard input unless FILE is gi
 builds one from flags, and writes the sealed document to standard output or to OUT.
 Nothing is admitted by default.
 
-  -o, --output OUT   write beside OUT and rename, so that it holds the old or the new
+  -o, --output OUT   write beside OUT and rename, so that it holds the old or the new; stderr
+                     tells the digest, unless --print does
   --reseal           seal a document again whose digest does not describe it; without
                      this such a document is refused
   --allow-doubtful   seal what nobody means as well: a rule that never decides, a glob that matches
@@ -59,41 +62,51 @@ pub fn seal(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
-    let new = arguments.iter().any(|argument| argument == "--new");
+    let new = arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--new");
     let (mut input, mut output, mut print) = (None, None, None);
     let (mut reseal, mut doubtful) = (false, false);
     let mut builder = super::new::Builder::default();
-    let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next()? {
-        // with --new it is the workflow's version
-        let workflows = new && argument == lexopt::Arg::Long("version");
-        if let Some(text) =
-            about(&argument, PROGRAM, &HELP.replace("OPERATIONS", &listed(21, 57))).filter(|_| !workflows)
-        {
-            return Ok((text, End::Good));
-        }
+    let mut arguments = Arguments::new(PROGRAM, HELP.replace("OPERATIONS", &listed(21, 57)), arguments);
+    // with --new, --version is the workflow's
+    while let Some(argument) = arguments.next(!new)? {
         match argument {
-            lexopt::Arg::Short('o') | lexopt::Arg::Long("output") => output = Some(PathBuf::from(parser.value()?)),
-            lexopt::Arg::Long("reseal") => reseal = true,
-            lexopt::Arg::Long("allow-doubtful") => doubtful = true,
-            lexopt::Arg::Long("print") => print = Some(Print::from_word(&text(parser.value()?, "--print")?)?),
-            lexopt::Arg::Long("new") => {}
-            lexopt::Arg::Value(file) if !new && input.is_none() => input = Some(PathBuf::from(file)),
-            lexopt::Arg::Long(flag) if new => {
-                let flag = flag.to_string();
-                builder.flag(&flag, &mut parser)?;
+            Typed::About(text) => return Ok((text, End::Good)),
+            Typed::Word(file) if new => {
+                return Err(arguments.stray(&file, "--new builds the frame from flags, and reads no file"));
             }
-            other => return Err(other.unexpected().into()),
+            Typed::Word(file) if input.is_none() => input = Some(PathBuf::from(file)),
+            Typed::Word(file) => return Err(arguments.stray(&file, "one document is sealed at a time")),
+            Typed::Flag(flag) => match flag.as_str() {
+                "-o" | "--output" => {
+                    let file = PathBuf::from(arguments.value()?);
+                    arguments.once(&mut output, file)?;
+                }
+                "--reseal" => reseal = true,
+                "--allow-doubtful" => doubtful = true,
+                "--print" => {
+                    let what = arguments.one_of(&Print::WORDS)?;
+                    arguments.once(&mut print, what)?;
+                }
+                "--new" => {}
+                flag if new => builder.flag(flag, &mut arguments)?,
+                flag if flags(HELP).contains(&flag) => return Err(wrong(&Mistake::GoesWith(flag, "--new"))),
+                _ => return Err(arguments.unknown()),
+            },
         }
     }
     let output = output.filter(|target| target != Path::new("-"));
     let sealed = match new {
-        true if reseal => return Err(Stop::usage("--reseal is for a document, and --new builds one")),
+        true if reseal => {
+            return Err(wrong(&Mistake::Exclude(
+                "--new and --reseal",
+                "a frame that is built is sealed for the first time",
+            )));
+        }
         true => minted("the new frame", crate::seal::seal(builder.frame()?), doubtful)?,
         false => {
             let file = input.unwrap_or_else(|| "-".into());
             let name = file.display().to_string();
-            let bytes = read(&file).map_err(|refusal| Stop::document(&name, &refusal))?;
+            let bytes = read(PROGRAM, &file).map_err(|refusal| Stop::document(&name, &refusal))?;
             match mint(&bytes, reseal).map_err(|refusal| Stop::document(&name, &refusal))? {
                 (sealed, Minted::Before) => sealed,
                 (sealed, Minted::Now) => minted(&name, sealed, doubtful)?,
@@ -104,6 +117,10 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
         let written = os::write_beside(target, sealed.document().as_bytes())?;
         if written.through_link {
             complain(PROGRAM, &format!("{} is a link; wrote {}", target.display(), written.file.display()));
+        }
+        // not on standard output: what captures or pipes that has asked for something else, or for nothing
+        if print.is_none() {
+            complain(PROGRAM, &format!("{}: sealed {}", target.display(), sealed.digest()));
         }
     }
     let shown = match (print, &output) {

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::explain::{self, Expected, Premises, Question};
-use super::{Print, about, conclude, operation, read, text};
+use super::voice::{Arguments, POLICIES, Typed, digest, exclude, goes_with, operation, wrong};
+use super::{Print, conclude, read};
 use crate::adapter::{advice, preview_words};
 use crate::decide::{Policy, admits};
 use crate::frame::Operation;
 use crate::json::{Layout, Writer};
+use crate::os::mistake::{Mistake, typed};
 use crate::os::{End, Stop, complain};
 use crate::seal::{self, Digest, Refusal, VerifiedFrame};
 
@@ -75,76 +77,73 @@ pub fn verify(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let mut order = Job::default();
-    let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next()? {
-        if let Some(text) = about(&argument, PROGRAM, &HELP.replace("VENDORS", &preview_words("|"))) {
-            return Ok((text, End::Good));
-        }
-        match argument {
-            lexopt::Arg::Short('q') | lexopt::Arg::Long("quiet") => order.quiet = true,
-            lexopt::Arg::Long("status") => order.status = true,
-            lexopt::Arg::Long("json") => order.json = true,
-            lexopt::Arg::Long("digest") => {
-                let word = text(parser.value()?, "--digest")?;
-                let pin = Digest::parse(&word);
-                order.pin = Some(pin.ok_or_else(|| {
-                    Stop::usage(format!("--digest takes 64 lower-case hexadecimal digits, not {word:?}"))
-                })?);
+    let mut arguments = Arguments::new(PROGRAM, HELP.replace("VENDORS", &preview_words("|")), arguments);
+    while let Some(argument) = arguments.next(true)? {
+        let flag = match argument {
+            Typed::About(text) => return Ok((text, End::Good)),
+            Typed::Word(file) => {
+                order.files.push(file.into());
+                continue;
             }
-            lexopt::Arg::Long("print") => order.print = Some(Print::from_word(&text(parser.value()?, "--print")?)?),
-            lexopt::Arg::Long("admits") => {
-                for value in parser.values()? {
-                    order.admits.push(operation(&text(value, "--admits")?, "--admits-mcp")?);
+            Typed::Flag(flag) => flag,
+        };
+        match flag.as_str() {
+            "-q" | "--quiet" => order.quiet = true,
+            "--status" => order.status = true,
+            "--json" => order.json = true,
+            "--digest" => {
+                let pin = digest(&flag, &arguments.text()?)?;
+                arguments.once(&mut order.pin, pin)?;
+            }
+            "--print" => {
+                let what = arguments.one_of(&Print::WORDS)?;
+                arguments.once(&mut order.print, what)?;
+            }
+            "--admits" => {
+                for word in arguments.texts()? {
+                    order.admits.push(operation(&word, "--admits-mcp").map_err(|stop| file_among(&word, stop))?);
                 }
             }
-            lexopt::Arg::Long("admits-mcp") => {
-                let server = text(parser.value()?, "--admits-mcp")?;
-                order.admits.push(Operation::McpCall { server, tool: text(parser.value()?, "--admits-mcp")? });
+            "--admits-mcp" => {
+                let (server, tool) = arguments.two("SERVER TOOL")?;
+                order.admits.push(Operation::McpCall { server, tool });
             }
-            lexopt::Arg::Long("explain") => order.explain = Some(text(parser.value()?, "--explain")?),
-            lexopt::Arg::Long("payload") => order.payload = Some(parser.value()?.into()),
-            lexopt::Arg::Long("call") => {
-                let tool = text(parser.value()?, "--call")?;
+            "--explain" => {
+                let vendor = arguments.text()?;
+                explain::known(&vendor)?;
+                arguments.once(&mut order.explain, vendor)?;
+            }
+            "--payload" => {
+                let file = arguments.value()?.into();
+                arguments.once(&mut order.payload, file)?;
+            }
+            "--call" => {
+                let tool = arguments.text()?;
                 // what looks like a flag is one: `--call Bash --expect deny`
-                let about = match parser.raw_args()?.next_if(|word| !word.to_string_lossy().starts_with('-')) {
-                    Some(about) => text(about, "--call")?,
-                    None => String::new(),
-                };
-                order.call = Some(Question { tool, about });
+                let about = arguments.another()?.unwrap_or_default();
+                arguments.once(&mut order.call, Question { tool, about })?;
             }
-            lexopt::Arg::Long("expect") => {
-                let word = text(parser.value()?, "--expect")?;
-                let wanted = Expected::from_word(&word);
-                order.expect =
-                    Some(wanted.ok_or_else(|| Stop::usage(format!("--expect takes allow or deny, not {word:?}")))?);
+            "--expect" => {
+                let wanted = arguments.one_of(&Expected::WORDS)?;
+                arguments.once(&mut order.expect, wanted)?;
             }
-            lexopt::Arg::Long("expectations") => order.expectations = Some(parser.value()?.into()),
-            lexopt::Arg::Long("project") => order.project = Some(parser.value()?.into()),
-            lexopt::Arg::Long("policy") => {
-                let word = text(parser.value()?, "--policy")?;
-                let policy = Policy::from_word(&word);
-                order.policy = Some(policy.ok_or_else(|| Stop::usage("--policy takes frame or deny-only"))?);
+            "--expectations" => {
+                let list = arguments.value()?.into();
+                arguments.once(&mut order.expectations, list)?;
             }
-            lexopt::Arg::Value(file) => order.files.push(file.into()),
-            other => return Err(other.unexpected().into()),
+            "--project" => {
+                let folder = arguments.value()?.into();
+                arguments.once(&mut order.project, folder)?;
+            }
+            "--policy" => {
+                let policy = arguments.one_of(&POLICIES)?;
+                arguments.once(&mut order.policy, policy)?;
+            }
+            _ => return Err(arguments.unknown()),
         }
     }
-    if order.files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
-        return Err(Stop::usage("- is given twice, and standard input can be read once"));
-    }
-    let explains = order.explain.is_some() || order.expectations.is_some();
-    let one_only = order.pin.is_some() || order.print.is_some() || !order.admits.is_empty() || explains;
-    let file = match order.files.as_slice() {
-        [] => return Err(Stop::usage("no file is given")),
-        [file] if one_only => file,
-        _ if one_only => {
-            return Err(Stop::usage("--digest, --print, --admits, --explain and --expectations take one file"));
-        }
-        _ if order.payload.is_some() || order.call.is_some() || order.expect.is_some() => {
-            return Err(Stop::usage("--payload, --call and --expect are about --explain, and it is not given"));
-        }
-        _ => return Ok(list(&order)),
-    };
+    order.fits()?;
+    let [file] = order.files.as_slice() else { return Ok(list(&order)) };
     if order.print.is_some() || !order.admits.is_empty() {
         return question(&order, file);
     }
@@ -154,13 +153,72 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
         return explain::expectations(&terms, list, PROGRAM);
     }
     let Some(vendor) = &order.explain else { return Ok(list(&order)) };
-    explain::known(vendor)?;
     let answered = match (&order.call, &order.payload) {
         (Some(call), None) => explain::said(&terms, vendor, call)?,
         (None, Some(payload)) => explain::recorded(&terms, vendor, payload)?,
-        _ => return Err(Stop::usage("--explain needs --call TOOL [WHAT] or --payload FILE, one of them")),
+        _ => return Err(wrong(&Mistake::Missing("call", "--explain takes --call TOOL [WHAT] or --payload FILE"))),
     };
     Ok(answered.told(order.expect, PROGRAM))
+}
+
+/// A word among operations that is none: it may be the file.
+fn file_among(word: &str, stop: Stop) -> Stop {
+    match Path::new(word).is_file() {
+        true => Stop::failed(format!(
+            "\"{}\" is no operation, and a file: put the file first, as in {PROGRAM} FILE --admits OP",
+            typed(word.as_ref())
+        )),
+        false => stop,
+    }
+}
+
+impl Job {
+    /// Refuse what does not go together, and what nothing would listen to.
+    fn fits(&self) -> Result<(), Stop> {
+        let Job { quiet, status, json, .. } = *self;
+        let (call, payload, expect) = (self.call.is_some(), self.payload.is_some(), self.expect.is_some());
+        let (explain, listed) = (self.explain.is_some(), self.expectations.is_some());
+        let (print, admits) = (self.print.is_some(), !self.admits.is_empty());
+        if self.files.is_empty() {
+            return Err(wrong(&Mistake::Missing("file", "name one, or - for standard input")));
+        }
+        if self.files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
+            return Err(Stop::usage("- is given twice, and standard input can be read once"));
+        }
+        goes_with(
+            &[("--payload", payload), ("--call", call), ("--expect", expect)].map(|(flag, on)| (flag, on && !explain)),
+            "--explain",
+        )?;
+        let (policy, project) = (self.policy.is_some(), self.project.is_some());
+        let explains = explain || listed;
+        goes_with(
+            &[("--policy", policy && !explains), ("--project", project && !explains)],
+            "--explain or --expectations",
+        )?;
+        exclude(&[("--quiet", quiet), ("--status", status), ("--json", json)], "say which of the three")?;
+        exclude(&[("--call", call), ("--payload", payload)], "a call is said or recorded")?;
+        let questions = [("--print", print), ("--admits", admits)];
+        for question in questions {
+            exclude(&[question, ("--explain", explain)], "each is a question of its own")?;
+            exclude(&[question, ("--expectations", listed)], "each is a question of its own")?;
+        }
+        exclude(&[("--explain", explain), ("--expectations", listed)], "each is a question of its own")?;
+        let answers = [("--print", print), ("--admits", admits), ("--explain", explain), ("--expectations", listed)];
+        for (question, _) in answers.into_iter().filter(|(_, asked)| *asked) {
+            // --status besides --admits: nothing is said, and the exit code answers
+            let loud = [("--quiet", quiet), ("--status", status && question != "--admits"), ("--json", json)];
+            for manner in loud {
+                exclude(&[(question, true), manner], "that is for the line that each file has otherwise")?;
+            }
+        }
+        let one = answers.into_iter().chain([("--digest", self.pin.is_some())]).find(|(_, given)| *given);
+        match one {
+            Some((flag, _)) if self.files.len() > 1 => {
+                Err(Stop::usage(format!("{flag} takes one file, and {} are given", self.files.len())))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// One line a file.
@@ -168,7 +226,7 @@ fn list(order: &Job) -> (String, End) {
     let (mut out, mut end) = (String::new(), End::Good);
     for file in &order.files {
         let name = file.to_string_lossy();
-        let found = read(file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
+        let found = read(PROGRAM, file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
         end = end.max(match &found {
             Ok(_) => End::Good,
             Err(Refusal::Unreadable(_)) => End::Failed,
@@ -239,8 +297,12 @@ fn json_line(file: &str, found: &Result<VerifiedFrame, Refusal>, warnings: &[Str
 
 /// A question about one frame, answered by what is printed or by the exit code.
 fn question(order: &Job, file: &Path) -> Result<(String, End), Stop> {
-    let found = read(file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
-    let frame = found.map_err(|refusal| Stop::document(&file.display().to_string(), &refusal))?;
+    let found = read(PROGRAM, file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
+    let frame = match found.map_err(|refusal| Stop::document(&file.display().to_string(), &refusal)) {
+        Ok(frame) => frame,
+        Err(stop) if order.status => return Ok((String::new(), stop.end)),
+        Err(stop) => return Err(stop),
+    };
     let admitted = order.admits.iter().all(|operation| admits(&frame, operation));
     let printed = order.print.map(|print| print.of(&frame)).unwrap_or_default();
     Ok((printed, if admitted { End::Good } else { End::Refused }))

@@ -25,6 +25,7 @@ import json
 import os
 import selectors
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,11 +58,20 @@ class Lines:
         return [line.decode("utf-8", "replace") for line in whole]
 
 
+class Refused(Exception):
+    """What keeps the turn from being started."""
+
+
 class Client:
     """A run of mh-run, and the person."""
 
     def __init__(self, arguments):
-        self.terminal = os.open("/dev/tty", os.O_RDWR)
+        try:
+            self.terminal = os.open("/dev/tty", os.O_RDWR)
+        except OSError as error:
+            raise Refused(f"there is no terminal here to ask at ({error.strerror}); ask.sh goes by a rule and needs none")
+        if shutil.which("mh-run") is None:
+            raise Refused("there is no mh-run on PATH; put it there")
         # mh-run has a session of its own: Ctrl-C is for this program, which then says `interrupt`
         self.run = subprocess.Popen(
             ["mh-run", arguments[0], "--decisions", "ask", *arguments[1:]],
@@ -287,10 +297,13 @@ class Client:
 def main():
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(__doc__.strip())
+        print(__doc__.strip(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     try:
         return Client(arguments).work()
+    except Refused as refused:
+        print(f"ask.py: {refused}", file=sys.stderr)
+        return 2
     except OSError as error:
         print(f"ask.py: {error.filename or 'the run'}: {error.strerror}", file=sys.stderr)
         return 2

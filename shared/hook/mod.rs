@@ -14,7 +14,7 @@ mod resolve;
 pub use consult::DeciderLink;
 pub use decider::{Decider, Unanswered, same_user};
 pub use judge::{Judged, Surroundings, UNTIL, judge};
-pub use options::{DEADLINE, HookOptions};
+pub use options::{DEADLINE, HookOptions, LONGEST_DEADLINE};
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Decider;
 use crate::adapter::{Environment, Registration};
 use crate::decide::Policy;
+use crate::os::mistake::{Mistake, misread, value};
 use crate::seal::Digest;
 
 /// The time from the start of the process within which standard input, and a decider, must be
@@ -17,7 +18,7 @@ use crate::seal::Digest;
 pub const DEADLINE: Duration = Duration::from_secs(Registration::PATIENCE as u64);
 
 /// The longest deadline that can be asked for, in seconds: Claude Code's own default for a hook.
-const LONGEST_DEADLINE: u64 = 600;
+pub const LONGEST_DEADLINE: u32 = 600;
 
 /// What a hook is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,18 +100,19 @@ impl HookOptions {
                 Some(value) if *value == told => {}
                 None if !by_command_line => *value = Some(told),
                 _ => setup.mistaken(format!(
-                    "the environment has {}={}, and the command line does not say the same by --{}: settings come from \
+                    "the environment has {}=\"{}\", and the command line does not say the same by --{}: settings come from \
                      one place, so take the variable out",
                     setting.variable,
-                    quoted(&told),
+                    clear(&told),
                     setting.flag
                 )),
             }
         }
         for (setting, value) in SETTINGS.iter().zip(values) {
             let Some(value) = value else { continue };
-            if let Err(why) = setup.set(setting.flag, &value) {
-                setup.mistaken(format!("--{} (or {}) is {}: {why}", setting.flag, setting.variable, quoted(&value)));
+            if let Err(takes) = setup.set(setting.flag, &value) {
+                let flag = format!("--{} (or {})", setting.flag, setting.variable);
+                setup.mistaken(Mistake::Takes(&flag, &takes, &clear(&value)).to_string());
             }
         }
         if setup.pin.is_some() && setup.frame.is_none() {
@@ -132,7 +134,7 @@ impl HookOptions {
         values: &mut [Option<OsString>],
     ) -> Result<(), String> {
         let mut parser = lexopt::Parser::from_args(arguments);
-        while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        while let Some(argument) = parser.next().map_err(|error| misread(&error))? {
             let flag = match argument {
                 lexopt::Arg::Long("no-self-protect") => {
                     self.self_protect = false;
@@ -147,20 +149,19 @@ impl HookOptions {
                     continue;
                 }
                 lexopt::Arg::Long(flag) => flag.to_string(),
-                lexopt::Arg::Short(flag) => return Err(format!("there is no flag -{flag}; see --help")),
-                lexopt::Arg::Value(value) => {
-                    return Err(format!("there is no argument {}; see --help", quoted(&value)));
-                }
+                lexopt::Arg::Short(flag) => return Err(unknown(&Mistake::NoFlag(&format!("-{flag}")))),
+                lexopt::Arg::Value(value) => return Err(unknown(&Mistake::NoArgument(&clear(&value)))),
             };
             let Some(at) = SETTINGS.iter().position(|setting| setting.flag == flag) else {
-                return Err(format!("there is no flag --{}; see --help", flag.escape_default()));
+                return Err(unknown(&Mistake::NoFlag(&format!("--{}", flag.escape_default()))));
             };
-            let value = match flag.as_str() {
+            let flag = format!("--{flag}");
+            let value = match SETTINGS[at].flag {
                 "require-frame" => "1".into(),
-                _ => parser.value().map_err(|error| error.to_string())?,
+                _ => value(&mut parser).map_err(|next| Mistake::NoValue(&flag, next.as_deref()).to_string())?,
             };
             if values[at].replace(value).is_some() {
-                return Err(format!("--{flag} is given twice"));
+                return Err(Mistake::Twice(&flag).to_string());
             }
         }
         Ok(())
@@ -172,23 +173,23 @@ impl HookOptions {
             "frame" => self.frame = Some(absolute(value)?),
             "audit" => self.audit = Some(absolute(value)?),
             "digest" => {
-                self.pin = Some(Digest::parse(word).ok_or("a digest is 64 lower-case hexadecimal digits")?);
+                self.pin = Some(Digest::parse(word).ok_or(HEX)?);
             }
             "policy" => {
-                self.policy = Policy::from_word(word).ok_or("a policy is `frame` or `deny-only`")?;
+                self.policy = Policy::from_word(word).ok_or("frame or deny-only")?;
             }
             "deadline" => {
                 let seconds = word.parse().ok().filter(|seconds| (1..=LONGEST_DEADLINE).contains(seconds));
-                let seconds = seconds.ok_or("a deadline is a whole number of seconds from 1 to 600")?;
-                self.deadline = Duration::from_secs(seconds);
+                let seconds = seconds.ok_or("a whole number of seconds from 1 to 600")?;
+                self.deadline = Duration::from_secs(u64::from(seconds));
             }
             "require-frame" => {
                 self.require_frame = true;
                 if word != "1" {
-                    return Err("it is 1, or not set at all".into());
+                    return Err("1, or nothing at all".into());
                 }
             }
-            _ => self.decider = Some(Decider::parse(value)?),
+            _ => self.decider = Some(Decider::parse(value).ok_or(Decider::TAKES)?),
         }
         Ok(())
     }
@@ -198,17 +199,26 @@ impl HookOptions {
     }
 }
 
+/// The value of `--digest`.
+const HEX: &str = "64 lower-case hexadecimal digits";
+
+/// What is said where no one option is meant.
+fn unknown(mistake: &Mistake<'_>) -> String {
+    format!("{mistake}; see --help")
+}
+
 fn absolute(value: &OsStr) -> Result<PathBuf, String> {
     match Path::new(value) {
-        path if path.as_os_str().is_empty() => Err("it is empty".into()),
         path if path.is_absolute() => Ok(path.into()),
-        _ => Err("it is relative, and the working folder is the agent's to change; give an absolute path".into()),
+        // the working folder is the agent's to change
+        _ => Err("an absolute path".into()),
     }
 }
 
-fn quoted(value: &OsStr) -> String {
+/// A word in letters that every reader of a reason takes.
+fn clear(value: &OsStr) -> String {
     let shown = crate::frame::shown(&value.to_string_lossy());
-    format!("'{}'", crate::decide::clipped(&shown, 200))
+    crate::decide::clipped(&shown, 200)
 }
 
 #[cfg(test)]
@@ -292,30 +302,28 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (arguments, wanted) in [
-            (&["--frame", ""][..], "--frame (or MH_FRAME) is '': it is empty"),
+            (&["--frame", ""][..], "--frame (or MH_FRAME) takes an absolute path, not \"\""),
+            (&["--frame", "f.json"], "--frame (or MH_FRAME) takes an absolute path, not \"f.json\""),
+            (&["--frame"], "--frame takes a value, and none is given"),
             (
-                &["--frame", "f.json"],
-                "--frame (or MH_FRAME) is 'f.json': it is relative, and the working folder is the agent's to change; give an absolute path",
+                &["--frame", "--digest", "0"],
+                "--frame takes a value, and behind it stands --digest; a value that begins with - is joined: --frame=VALUE",
             ),
-            (&["--frame"], "missing argument for option '--frame'"),
             (&["--frame", "/f", "--frame", "/f"], "--frame is given twice"),
             (
                 &["--frame", "/f", "--digest", "ABC"],
-                "--digest (or MH_FRAME_DIGEST) is 'ABC': a digest is 64 lower-case hexadecimal digits",
+                "--digest (or MH_FRAME_DIGEST) takes 64 lower-case hexadecimal digits, not \"ABC\"",
             ),
-            (&["--policy", "Frame"], "--policy (or MH_POLICY) is 'Frame': a policy is `frame` or `deny-only`"),
+            (&["--policy", "Frame"], "--policy (or MH_POLICY) takes frame or deny-only, not \"Frame\""),
             (
                 &["--deadline", "0"],
-                "--deadline (or MH_DEADLINE) is '0': a deadline is a whole number of seconds from 1 to 600",
+                "--deadline (or MH_DEADLINE) takes a whole number of seconds from 1 to 600, not \"0\"",
             ),
-            (
-                &["--decider", "/x"],
-                "--decider (or MH_DECIDER) is '/x': a decider is exec:/abs/program or unix:/abs/socket",
-            ),
+            (&["--decider", "/x"], "--decider (or MH_DECIDER) takes exec:/abs/program or unix:/abs/socket, not \"/x\""),
             (&["--fame", "/f"], "there is no flag --fame; see --help"),
             (&["-x"], "there is no flag -x; see --help"),
-            (&["/f"], "there is no argument '/f'; see --help"),
-            (&["--require-frame=0"], "unexpected argument for option '--require-frame': \"0\""),
+            (&["/f"], "there is no argument \"/f\"; see --help"),
+            (&["--require-frame=0"], "--require-frame takes no value, and is given \"0\""),
         ] {
             assert_eq!(take(arguments, &[]).mistake.as_deref(), Some(wanted));
         }

@@ -1,10 +1,8 @@
 //! Replacing a file so that it holds the old bytes or the new ones at any moment.
 
 use std::io::Write as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-
-use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use super::Error;
 
@@ -39,7 +37,9 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, Error> {
     }
     let base = file.file_name().ok_or_else(|| Error::fault(target, "this names no file"))?;
     let base = base.to_string_lossy().into_owned();
-    let (mut out, beside) = create(|name| folder.join(format!(".{base}.{name}.mh-new")), mode).map_err(Error::plain)?;
+    // the file that is named is the one that was given: of the other nobody knows
+    let (mut out, beside) = create(|name| folder.join(format!(".{base}.{name}.mh-new")), mode)
+        .map_err(|error| Error::by(target, "no new file can be made beside it", error))?;
     let written = (|| -> std::io::Result<()> {
         out.write_all(bytes)?;
         if exists {
@@ -47,12 +47,12 @@ pub fn write_beside(target: &Path, bytes: &[u8]) -> Result<Written, Error> {
             out.set_permissions(std::fs::Permissions::from_mode(mode))?;
         }
         out.sync_all()?;
-        fs_err::rename(&beside, &file)?;
-        fs_err::File::open(folder)?.sync_all()
+        std::fs::rename(&beside, &file)?;
+        std::fs::File::open(folder)?.sync_all()
     })();
     written.map_err(|error| {
         let _ = std::fs::remove_file(&beside);
-        Error::plain(error)
+        Error::undone("cannot write", target, error)
     })?;
     Ok(Written { file, through_link })
 }
@@ -61,12 +61,12 @@ const MOST_NAMES: u32 = 1000;
 
 /// Make the new file, named by the number of this process. A process that was killed may have left a file of that name,
 /// since numbers come round again in a container.
-fn create(path: impl Fn(&str) -> PathBuf, mode: u32) -> std::io::Result<(fs_err::File, PathBuf)> {
+fn create(path: impl Fn(&str) -> PathBuf, mode: u32) -> std::io::Result<(std::fs::File, PathBuf)> {
     let mut tried = 0;
     loop {
         let own = std::process::id();
         let beside = path(&if tried == 0 { own.to_string() } else { format!("{own}-{tried}") });
-        match fs_err::OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside) {
+        match std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside) {
             Ok(file) => return Ok((file, beside)),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && tried < MOST_NAMES => tried += 1,
             Err(error) => return Err(error),

@@ -64,8 +64,11 @@ impl Stop {
     }
 
     pub fn document(file: &str, refusal: &Refusal) -> Stop {
-        let end = if let Refusal::Unreadable(_) = refusal { End::Failed } else { End::Refused };
-        Stop { end, why: format!("{file}: {}: {refusal}", refusal.name()) }
+        match refusal {
+            // that it is unreadable is what these words say
+            Refusal::Unreadable(why) => Stop::failed(format!("{file}: {why}")),
+            refusal => Stop::refused(format!("{file}: {}: {refusal}", refusal.name())),
+        }
     }
 }
 
@@ -79,7 +82,7 @@ impl std::error::Error for Stop {}
 
 impl From<lexopt::Error> for Stop {
     fn from(error: lexopt::Error) -> Self {
-        Stop::usage(error.to_string())
+        Stop::usage(super::mistake::misread(&error))
     }
 }
 

@@ -1,6 +1,14 @@
-//! Repositories and their linked worktrees, read from the disk: git itself may be missing.
+//! Repositories and their linked worktrees, read from the disk: git itself may be missing. Only what it ignores is asked of
+//! it.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::release::{ended, started};
+
+/// As long as git may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The root of the repository that a folder is in. For a linked worktree this is the root of the main checkout.
 pub fn root(folder: &Path) -> Option<PathBuf> {
@@ -22,6 +30,20 @@ pub fn main_checkout(worktree: &Path) -> Option<PathBuf> {
     let common = std::fs::canonicalize(own.join(common.trim())).ok()?;
     let main = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"))?;
     Some(main.to_path_buf())
+}
+
+/// Whether git leaves this file out of commits; none, where it is in no repository, or git is not there or does not say. A
+/// file that is committed already is not left out, whatever the rules say.
+pub fn ignores(file: &Path) -> Option<bool> {
+    let mut ask = Command::new("git");
+    // a repository's own configuration starts nothing here
+    ask.args(["-c", "core.fsmonitor=false", "check-ignore", "-q", "--"]).arg(file).current_dir(file.parent()?);
+    ask.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match ended(&mut started(ask).ok()?, PATIENCE).ok()?.code()? {
+        0 => Some(true),
+        1 => Some(false),
+        _ => None,
+    }
 }
 
 /// The linked worktrees of the main checkout with this root, sorted.

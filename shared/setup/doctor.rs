@@ -2,24 +2,24 @@
 
 use std::path::Path;
 
-use super::Request;
-use super::line::of_this_release;
+use super::line::{answers, of_this_release};
 use super::probe::probe;
+use super::{PROGRAM, Request};
 use crate::adapter::setup::file::absolute;
 use crate::adapter::setup::report::{DENIED, Liveness, Loss, Report};
 use crate::adapter::setup::terms::EntryTerms;
 use crate::adapter::setup::{Depth, Examined, Setup, WholeEntry};
 use crate::adapter::{ALL, Hook, Registration};
 use crate::frame::shown;
-use crate::hook::HookOptions;
-use crate::os;
+use crate::hook::{Decider, HookOptions};
 use crate::os::permissions;
 use crate::os::release::{Installed, Release, installed};
+use crate::os::{self, Progress};
 use crate::os::{End, Stop};
 use crate::seal::{self, Refusal, VerifiedFrame};
 
 /// Where the machine's own configuration lies.
-const ETC: &str = "/etc";
+pub(super) const ETC: &str = "/etc";
 
 /// Look into every vendor, or into the one that is asked about.
 pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
@@ -33,11 +33,14 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     // vendors name their working folder as the system does, without links
     let project = fs_err::canonicalize(&project).unwrap_or(project);
     let asked = request.words.get(1).map(String::as_str);
+    let progress = Progress::new(PROGRAM);
     let mut reports = Vec::new();
     for vendor in ALL.iter().filter(|vendor| asked.is_none_or(|asked| asked == vendor.facts().word)) {
+        progress.at(format!("{}: reading what it reads when it is started here", vendor.facts().word));
         let examined = vendor.examine(Path::new(ETC), &project, request.settings.as_deref())?;
-        reports.push(report(*vendor, examined.as_ref(), Depth::Probed));
+        reports.push(report(*vendor, examined.as_ref(), Depth::Probed, &progress));
     }
+    drop(progress);
     reports.iter_mut().for_each(Report::settle);
     let any = reports.iter().any(|report| report.state == Liveness::Live);
     let all = reports
@@ -57,7 +60,7 @@ pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
     let project = fs_err::canonicalize(project).unwrap_or_else(|_| project.into());
     match vendor.examine(Path::new(ETC), &project, None) {
         Ok(examined) => {
-            let report = report(vendor, examined.as_ref(), Depth::Read);
+            let report = report(vendor, examined.as_ref(), Depth::Read, &Progress::new(PROGRAM));
             report.why.iter().cloned().chain(report.losses.iter().map(Loss::line)).collect()
         }
         Err(why) => vec![why.to_string()],
@@ -65,7 +68,8 @@ pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
 }
 
 /// Go through what was read, in the order in which it matters.
-fn report(vendor: &dyn Setup, examined: &dyn Examined, depth: Depth) -> Report {
+fn report(vendor: &dyn Setup, examined: &dyn Examined, depth: Depth, progress: &Progress) -> Report {
+    let word = vendor.facts().word;
     let mut report = Report::new(vendor.facts().word, vendor.unseen().into());
     report.layers = examined.files();
     let all = examined.entries(&mut report);
@@ -73,19 +77,22 @@ fn report(vendor: &dyn Setup, examined: &dyn Examined, depth: Depth) -> Report {
         if report.state == Liveness::Absent {
             examined.absent(&mut report);
         }
+        progress.at(format!("{word}: asking for its release"));
         release(vendor, &mut report);
         return report;
     };
     line_in_order(vendor, examined, guard, &mut report);
     if depth == Depth::Probed {
+        progress.at(format!("{word}: asking for its release"));
         release(vendor, &mut report);
     }
+    progress.at(format!("{word}: going through what takes the hook away"));
     for other in others.iter().filter(|other| other.line != guard.line) {
         beside(vendor, &mut report, other);
     }
     examined.look(guard, depth, &mut report);
     report.notes.extend(guard.older.as_ref().map(|why| {
-        let (file, word) = (guard.file.display(), vendor.facts().word);
+        let file = guard.file.display();
         format!("{file}: an entry as an older mh-setup wrote it: {why}; say mh-setup {word} again")
     }));
     report.notes.extend(verified(&guard.terms).ok().and_then(|frame| vendor.lacks(&frame)));
@@ -99,6 +106,7 @@ fn report(vendor: &dyn Setup, examined: &dyn Examined, depth: Depth) -> Report {
     }
     report.state = Liveness::NotLive;
     if depth == Depth::Probed && report.why.is_empty() && report.losses.is_empty() {
+        progress.at(format!("{word}: firing the entry"));
         fire(vendor, examined, guard, &mut report);
     }
     report
@@ -119,6 +127,9 @@ fn fire(vendor: &dyn Setup, examined: &dyn Examined, guard: &WholeEntry, report:
                     shown(&text)
                 )
             }));
+            report.notes.extend(guard.terms.decider.as_ref().map(|decider| {
+                format!("the decider {decider} was not asked: what was fired is answered before it comes to that")
+            }));
             report.state = Liveness::Live;
         }
         Err(why) => {
@@ -128,7 +139,7 @@ fn fire(vendor: &dyn Setup, examined: &dyn Examined, guard: &WholeEntry, report:
     }
 }
 
-/// One vendor's report as an object; both as one object by their names.
+/// One vendor's report as an object; several as one object by their names.
 fn json(reports: &[Report], one: bool) -> String {
     let text = match reports {
         [report] if one => serde_json::to_string(report),
@@ -148,10 +159,19 @@ fn line_in_order(vendor: &dyn Setup, examined: &dyn Examined, guard: &WholeEntry
     program(vendor, report, line);
     frame(report, terms);
     let told = HookOptions::take(line.arguments.iter().map(Into::into), &|name| examined.variable(name));
+    let decider = told.decider.as_ref();
+    if let Some(why) = decider.and_then(|decider| answers(decider).err()) {
+        report.why.push(format!("the decider {why}"));
+    }
     report.why.extend(told.mistake.map(|mistake| format!("{mistake}; {DENIED} when started from here")));
-    let files = [("program", Some(&line.program)), ("frame", Some(&terms.frame)), ("audit", terms.audit.as_ref())];
+    let files = [
+        ("program", Some(Path::new(&line.program))),
+        ("frame", Some(Path::new(&terms.frame))),
+        ("audit", terms.audit.as_ref().map(Path::new)),
+        ("decider", decider.map(Decider::path)),
+    ];
     for (what, file) in files {
-        let Some(file) = file.map(Path::new).filter(|file| file.exists()) else { continue };
+        let Some(file) = file.filter(|file| file.exists()) else { continue };
         written_by_others(what, file, terms, report);
     }
     if let Some(folder) =
@@ -243,7 +263,7 @@ fn verified(terms: &EntryTerms) -> Result<VerifiedFrame, Refusal> {
 }
 
 /// The same in words, or why it is refused.
-fn looked_at(terms: &EntryTerms) -> Result<String, String> {
+pub(super) fn looked_at(terms: &EntryTerms) -> Result<String, String> {
     let frame = verified(terms).map_err(|refusal| {
         // an edited one says so itself
         let name = if refusal.name() == "edited" { String::new() } else { format!("{}: ", refusal.name()) };

@@ -1,15 +1,17 @@
 //! Entries written, taken out, printed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::doctor::in_the_way;
 use super::line::{PreparedLine, new_enough, prepare};
 use super::{PROGRAM, Request};
 use crate::adapter::setup::file::text_of;
+use crate::adapter::setup::terms::EntryTerms;
 use crate::adapter::setup::text::line_and_column;
-use crate::adapter::setup::{Offers, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::adapter::setup::{EntryPlace, Offers, PrintedForm, Setup, Unplaced, Unspliced};
 use crate::adapter::words;
 use crate::os;
+use crate::os::git;
 use crate::os::lock::lock;
 use crate::os::{End, Stop, complain};
 
@@ -49,6 +51,10 @@ fn offered(vendor: &dyn Setup, request: &Request) -> Result<(), Stop> {
             let who = words(|vendor| vendor.offers().project.is_ok());
             Err(Stop::usage(format!("--project is for {who}: {why}")))
         }
+        Offers { local: Err(why), .. } if request.local => {
+            let who = words(|vendor| vendor.offers().local.is_ok());
+            Err(Stop::usage(format!("--local is for {who}: {why}")))
+        }
         _ => Ok(()),
     }
 }
@@ -71,26 +77,52 @@ fn write(vendor: &dyn Setup, request: &Request, file: &Path) -> Result<String, S
         complain(PROGRAM, &format!("{}: {why}", line.terms.frame));
     }
     let release = new_enough(vendor)?;
-    if let Some(folder) = file.parent() {
+    let made = file.parent().filter(|folder| !folder.exists());
+    if let Some(folder) = made {
         fs_err::create_dir_all(folder).map_err(|error| Stop::failed(error.to_string()))?;
     }
-    let done = put_in(vendor, &line, file)?;
-    let folder = request.project.clone().unwrap_or_else(|| PathBuf::from("."));
-    for why in in_the_way(vendor, &folder) {
+    let (done, before) = put_in(vendor, &line, file).inspect_err(|_| {
+        if let Some(folder) = made {
+            let _ = fs_err::remove_dir(folder);
+        }
+    })?;
+    for why in in_the_way(vendor, &request.folder()) {
         complain(PROGRAM, &format!("not live yet: {why}"));
     }
     let place = request.project.as_ref().map(|project| format!(" --project {}", project.display())).unwrap_or_default();
     Ok(format!(
-        "{}: {done}\n{}{release}{}is it on? mh-setup doctor {}{place}\n",
+        "{}: {done}\n{}{}{release}{}is it on? mh-setup doctor {}{place}\n",
         file.display(),
-        line.told(vendor),
+        line.told(vendor, before.as_ref()),
+        shared(vendor, request, file),
         vendor.limits(),
         vendor.facts().word
     ))
 }
 
-/// Put the entries in and nothing else; what was done.
-fn put_in(vendor: &dyn Setup, line: &PreparedLine, file: &Path) -> Result<String, Stop> {
+/// Say who else gets a file of a project by git: its entries name files of one person's.
+fn shared(vendor: &dyn Setup, request: &Request, file: &Path) -> String {
+    if git::checkout(file).is_none() {
+        return String::new();
+    }
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    match (request.place(), git::ignores(file)) {
+        (EntryPlace::Project(_), Some(false)) => format!(
+            "git: {name} is not ignored here, and the entries name files of yours: in a checkout without them every prompt \
+             is blocked; --local writes settings for this machine alone\n"
+        ),
+        (EntryPlace::Local(_), Some(false)) => format!(
+            "git: {name} is not ignored here, so a commit could take it along; add .{}/{name} to .git/info/exclude\n",
+            vendor.facts().word
+        ),
+        (EntryPlace::Local(_), Some(true)) => format!("git: {name} is ignored here, so it stays on this machine\n"),
+        (EntryPlace::Local(_), None) => format!("git: whether {name} is ignored here is not known, git did not say\n"),
+        _ => String::new(),
+    }
+}
+
+/// Put the entries in and nothing else; what was done, and the terms that stood there before.
+fn put_in(vendor: &dyn Setup, line: &PreparedLine, file: &Path) -> Result<(String, Option<EntryTerms>), Stop> {
     let _held = lock(file)?;
     let old = current(file)?;
     let old = old.as_deref();
@@ -107,12 +139,14 @@ fn put_in(vendor: &dyn Setup, line: &PreparedLine, file: &Path) -> Result<String
         )));
     }
     if old == Some(new.as_str()) {
-        return Ok("the entries are there already, nothing was changed".into());
+        return Ok(("the entries are there already, nothing was changed".into(), None));
     }
     put(file, Some(&new))?;
-    let altered = old.map(|old| vendor.altered(old)).unwrap_or_default();
+    let standing = old.and_then(|old| vendor.standing(old).ok()).unwrap_or_default();
+    let altered: Vec<&str> =
+        standing.iter().filter(|(_, stands)| matches!(stands, Some(Err(_)))).map(|(event, _)| *event).collect();
+    let before = standing.iter().find_map(|(_, stands)| Some(stands.as_ref()?.as_ref().ok()?.1.clone()));
     if !altered.is_empty() {
-        // a decider that somebody put into them is gone with them
         let why = format!(
             "{}: entries of ours were not as mh-setup writes them, and what was changed in them is gone: {}",
             file.display(),
@@ -120,7 +154,7 @@ fn put_in(vendor: &dyn Setup, line: &PreparedLine, file: &Path) -> Result<String
         );
         complain(PROGRAM, &why);
     }
-    Ok(format!("{} written", vendor.entries()))
+    Ok((format!("{} written", vendor.entries()), before))
 }
 
 fn remove(vendor: &dyn Setup, file: &Path) -> Result<String, Stop> {
@@ -133,14 +167,25 @@ fn remove(vendor: &dyn Setup, file: &Path) -> Result<String, Stop> {
     let Some(text) = current(file)? else { return none() };
     match vendor.take_out(&text, file).map_err(|why| unspliced(file, &text, why))? {
         Some(new) if new == text => none(),
-        Some(new) => {
+        Some(new) if !new.is_empty() => {
             put(file, Some(&new))?;
             Ok(format!("{shown}: {} taken out\n", vendor.entries()))
         }
-        None => {
+        // a file with nothing in it is as good as none
+        _ => {
             put(file, None)?;
+            vacated(vendor, file);
             Ok(format!("{shown}: removed, it held nothing else\n"))
         }
+    }
+}
+
+/// Take the folder of a file that is gone away too, where nothing is left in it and it is one that is made for such files.
+fn vacated(vendor: &dyn Setup, file: &Path) {
+    let made = format!(".{}", vendor.facts().word);
+    if let Some(folder) = file.parent().filter(|folder| folder.file_name().is_some_and(|name| *name == *made)) {
+        // which fails where something is in it
+        let _ = fs_err::remove_dir(folder);
     }
 }
 

@@ -1,5 +1,6 @@
 //! From what is asked for to the hook's line, and everything for which no line is written.
 
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::{PROGRAM, Request};
@@ -8,6 +9,7 @@ use crate::adapter::setup::file::{absolute, in_words};
 use crate::adapter::setup::terms::EntryTerms;
 use crate::adapter::{Hook, Registration};
 use crate::decide::Policy;
+use crate::hook::Decider;
 use crate::os;
 use crate::os::permissions;
 use crate::os::release::{Installed, Release, asking_release, installed, said};
@@ -19,15 +21,34 @@ pub(super) struct PreparedLine {
     pub(super) registration: Registration,
     pub(super) terms: EntryTerms,
     pub(super) frame: VerifiedFrame,
+    pub(super) decider: Option<Decider>,
+}
+
+/// A decider can be asked.
+///
+/// # Errors
+/// It is not there, or not what it has to be.
+pub(crate) fn answers(decider: &Decider) -> Result<(), String> {
+    let shown = decider.path().display();
+    #[expect(clippy::disallowed_methods, reason = "the sentence names the file")]
+    let found = std::fs::metadata(decider.path()).map_err(|error| format!("{shown}: {}", os::words(error)))?;
+    let wanted = match decider {
+        Decider::Program(_) if !found.is_file() || found.permissions().mode() & 0o111 == 0 => {
+            "a program that can be started"
+        }
+        Decider::Socket(_) if !found.file_type().is_socket() => "a socket",
+        _ => return Ok(()),
+    };
+    Err(format!("{shown}: it is not {wanted}, so every call would be denied"))
 }
 
 /// The line that is asked for: the program beside this one, every setting as a flag.
 pub(super) fn prepare(vendor: &dyn Hook, request: &Request) -> Result<PreparedLine, Stop> {
-    let file = request.frame.as_ref().ok_or_else(|| Stop::usage("say which frame: --frame FILE"))?;
+    let file = request.frame.as_ref().ok_or_else(|| Stop::usage("no frame is given: --frame FILE"))?;
     let file = absolute(file)?;
     let shown = in_words(&file)?;
     let frame = os::read_bounded(&file, seal::MAX_BYTES)
-        .and_then(|bytes| seal::verify(&bytes, None))
+        .and_then(|bytes| seal::verify(&bytes, request.digest.as_ref()))
         .map_err(|refusal| Stop::document(&shown, &refusal))?;
     let program = program(vendor)?;
     let audit = request.audit.as_deref().map(absolute).transpose()?;
@@ -44,9 +65,21 @@ pub(super) fn prepare(vendor: &dyn Hook, request: &Request) -> Result<PreparedLi
         policy: request.policy.unwrap_or(Policy::DenyOnly),
         audit: audit.as_deref().map(in_words).transpose()?,
         require_frame: request.require_frame,
+        decider: request.decider.as_ref().map(ToString::to_string),
+        audit_input: request.audit_input,
+        deadline: request.deadline,
     };
     let program = in_words(&program)?;
-    Ok(PreparedLine { registration: terms.registration(&program), terms, frame })
+    if let Some(decider) = &request.decider {
+        match (answers(decider), decider) {
+            (Err(why), Decider::Program(_)) => return Err(Stop::failed(format!("--decider {why}"))),
+            // somebody may listen there later
+            (Err(why), Decider::Socket(_)) => complain(PROGRAM, &format!("--decider {why}")),
+            (Ok(()), _) => {}
+        }
+    }
+    let decider = request.decider.clone();
+    Ok(PreparedLine { registration: terms.registration(&program), terms, frame, decider })
 }
 
 /// The hook program beside this one, which has to be of this release: an older one denies every call by a flag that it
@@ -80,10 +113,15 @@ impl PreparedLine {
     /// only something is printed, say so and go on.
     pub(super) fn safe(&self, writes: bool) -> Result<(), Stop> {
         let program = Path::new(&self.registration.program);
-        for (what, remedy, path) in [
+        let decider = match &self.decider {
+            Some(Decider::Program(path)) => Some(("the decider", "put it somewhere else", path.as_path())),
+            _ => None,
+        };
+        let parts = [
             ("the program", "install it somewhere else", program),
             ("the frame", "put it somewhere else", Path::new(&self.terms.frame)),
-        ] {
+        ];
+        for (what, remedy, path) in parts.into_iter().chain(decider) {
             let temporary = permissions::temporary(path).map(|folder| {
                 format!("{}: {what} lies in the temporary folder {}; {remedy}", path.display(), folder.display())
             });
@@ -104,9 +142,9 @@ impl PreparedLine {
         Ok(())
     }
 
-    /// The frame, the pin and the policy that have been written, for people.
-    pub(super) fn told(&self, vendor: &dyn Hook) -> String {
-        let step = &self.frame.frame().step;
+    /// The frame, the pin and the policy that have been written, for people; each beside what stood there before, where that
+    /// was something else.
+    pub(super) fn told(&self, vendor: &dyn Hook, before: Option<&EntryTerms>) -> String {
         let pin = match self.terms.pin {
             Some(_) => "pinned to it",
             None => "not pinned: whoever can write the file decides",
@@ -121,15 +159,56 @@ impl PreparedLine {
                 format!("frame: what the frame admits runs without {} asking anybody", vendor.facts().product)
             }
         };
-        let audit = self.terms.audit.as_ref().map(|audit| format!("audit: {audit}\n")).unwrap_or_default();
-        format!(
-            "frame: {} {} (step {} of {}), {pin}\npolicy: {policy}\n{audit}",
-            self.terms.frame,
-            self.frame.digest().short(),
-            step.index,
-            crate::frame::shown(&step.workflow),
-        )
+        let was = |old: Option<String>, new: &str| match old.filter(|old| old != new) {
+            Some(old) => format!("{old} -> "),
+            None => String::new(),
+        };
+        let frame = format!("{} {}", self.terms.frame, in_short(&self.frame));
+        let mut out = format!("frame: {}{frame}, {pin}\n", was(before.map(frame_before), &frame));
+        let old = before.filter(|before| before.policy != self.terms.policy).map(|before| before.policy.word());
+        out += &format!("policy: {}{policy}\n", was(old.map(String::from), ""));
+        for (name, of) in
+            [("audit", audit as fn(&EntryTerms) -> Option<String>), ("decider", decider), ("deadline", deadline)]
+        {
+            let (old, new) = (before.and_then(of), of(&self.terms));
+            if old.is_some() || new.is_some() {
+                let new = new.unwrap_or("none".into());
+                out += &format!("{name}: {}{new}\n", was(old, &new));
+            }
+        }
+        out
     }
+}
+
+fn audit(terms: &EntryTerms) -> Option<String> {
+    let inputs = if terms.audit_input { ", with the inputs of tools" } else { "" };
+    terms.audit.as_ref().map(|audit| format!("{audit}{inputs}"))
+}
+
+fn decider(terms: &EntryTerms) -> Option<String> {
+    terms.decider.clone()
+}
+
+fn deadline(terms: &EntryTerms) -> Option<String> {
+    terms.deadline.map(|seconds| format!("{seconds} s"))
+}
+
+/// A frame's digest and step, for a sentence.
+fn in_short(frame: &VerifiedFrame) -> String {
+    let step = &frame.frame().step;
+    format!("{} (step {} of {})", frame.digest().short(), step.index, crate::frame::shown(&step.workflow))
+}
+
+/// The frame that an entry has named so far: by its pin, where the file is another one by now.
+fn frame_before(terms: &EntryTerms) -> String {
+    let found = os::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES)
+        .and_then(|bytes| seal::verify(&bytes, terms.pin.as_ref()));
+    let short = match (found, &terms.pin) {
+        (Ok(frame), _) => in_short(&frame),
+        (Err(_), Some(pin)) => format!("{} (not there any more)", pin.short()),
+        (Err(_), None) => "(not there any more)".into(),
+    };
+    format!("{} {short}", terms.frame)
 }
 
 /// Refuse a vendor that is older than this; say what could not be checked.

@@ -4,13 +4,18 @@
 pub(crate) mod doctor;
 pub(crate) mod install;
 mod line;
+pub(crate) mod list;
 mod probe;
 
 use std::path::PathBuf;
 
 use crate::adapter::setup::{EntryPlace, PrintedForm};
 use crate::decide::Policy;
-use crate::os::Stop;
+use crate::hook::Decider;
+use crate::seal::Digest;
+
+#[cfg(feature = "run")]
+pub(crate) use line::answers;
 
 /// The program's name, in front of everything it says.
 pub(crate) const PROGRAM: &str = "mh-setup";
@@ -19,13 +24,20 @@ pub(crate) const PROGRAM: &str = "mh-setup";
 #[derive(Default)]
 pub(crate) struct Request {
     pub(crate) words: Vec<String>,
+    /// The folders that list looks into.
+    pub(crate) folders: Vec<PathBuf>,
     pub(crate) project: Option<PathBuf>,
+    pub(crate) local: bool,
     pub(crate) user: bool,
     pub(crate) frame: Option<PathBuf>,
+    pub(crate) digest: Option<Digest>,
     pub(crate) no_pin: bool,
     pub(crate) policy: Option<Policy>,
     pub(crate) audit: Option<PathBuf>,
+    pub(crate) audit_input: bool,
     pub(crate) require_frame: bool,
+    pub(crate) decider: Option<Decider>,
+    pub(crate) deadline: Option<u32>,
     pub(crate) print: bool,
     pub(crate) shell: bool,
     pub(crate) managed: bool,
@@ -35,46 +47,18 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Refuse what does not go together where entries are written, taken out or printed.
-    pub(crate) fn fits(&self) -> Result<(), Stop> {
-        let prints = usize::from(self.print) + usize::from(self.managed);
-        if prints + usize::from(self.remove) > 1 {
-            return Err(Stop::usage("--print, --managed and --remove do different things; say one"));
-        }
-        if self.shell && !self.print {
-            return Err(Stop::usage(
-                "--shell goes with --print: its form is for releases that mh-setup does not write for",
-            ));
-        }
-        if self.remove && (self.frame.is_some() || self.no_pin || self.policy.is_some() || self.audit.is_some()) {
-            return Err(Stop::usage(
-                "--remove takes the entries out whatever they say; it goes with --project or --user alone",
-            ));
-        }
-        if self.user && self.project.is_some() {
-            return Err(Stop::usage("--user and --project are different places; say one"));
-        }
-        if self.json || self.settings.is_some() {
-            return Err(Stop::usage("--json and --settings are doctor's"));
-        }
-        Ok(())
-    }
-
-    /// Refuse what doctor goes by the entries for.
-    pub(crate) fn fits_doctor(&self) -> Result<(), Stop> {
-        let writes = self.print || self.managed || self.remove || self.shell || self.user || self.no_pin;
-        if writes || self.frame.is_some() || self.policy.is_some() || self.audit.is_some() || self.require_frame {
-            return Err(Stop::usage("doctor takes --project, --settings and --json alone: it goes by what is set up"));
-        }
-        Ok(())
-    }
-
     fn place(&self) -> EntryPlace {
         match &self.project {
+            _ if self.local => EntryPlace::Local(self.folder()),
             Some(project) => EntryPlace::Project(project.clone()),
             None if self.user => EntryPlace::User,
             None => EntryPlace::Untold,
         }
+    }
+
+    /// The folder that the vendor is started in.
+    fn folder(&self) -> PathBuf {
+        self.project.clone().unwrap_or_else(|| PathBuf::from("."))
     }
 
     /// The form that is to be printed, if one is.

@@ -1,5 +1,6 @@
 //! Trying a line as its vendor starts it: one call that has to be denied, one that must not be, and how long it takes.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::net::Shutdown;
@@ -12,15 +13,12 @@ use std::time::{Duration, Instant};
 use crate::adapter::setup::report::Probed;
 use crate::adapter::setup::{Trial, WholeEntry, Wiring};
 use crate::adapter::{Environment, Hook, Registration, Verdict};
-use crate::hook::{HookOptions, Judged, Surroundings, judge};
+use crate::hook::{Decider, DeciderLink, HookOptions, Judged, Surroundings, Unanswered, judge};
 use crate::os::release::{LEFT_OPEN, ended, listen, started};
 use crate::os::{self, Stdin, Wires, spawn};
 
 /// The number of times that the line is timed.
 const TIMES: usize = 5;
-
-/// As long as the vendor would wait, by the entry's own `timeout`.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The folder that the line is started in: what it finds there must not matter.
 const FOLDER: &str = "/";
@@ -37,10 +35,11 @@ pub(super) fn probe(
 ) -> Result<(Probed, Option<String>), String> {
     let judged = |(tool, payload): &(&str, serde_json::Value)| {
         let payload = payload.to_string();
-        let judged = expected(vendor, &entry.line, payload.as_bytes(), environment);
-        (tool.to_string(), payload, judged)
+        let (judged, asked) = expected(vendor, &entry.line, payload.as_bytes(), environment);
+        // a decider is somebody else's program: no call reaches it that no agent has made
+        (!asked).then_some((tool.to_string(), payload, judged))
     };
-    let all: Vec<_> = trial.calls.iter().map(judged).collect();
+    let all: Vec<_> = trial.calls.iter().filter_map(judged).collect();
     let denied = all.iter().find(|(_, _, judged)| matches!(judged.verdict, Verdict::Deny(_)));
     let passed = all.iter().find(|(_, _, judged)| !matches!(judged.verdict, Verdict::Deny(_)));
     let denied = denied.ok_or("no call is known that this frame denies")?;
@@ -48,15 +47,17 @@ pub(super) fn probe(
     let line = || command(entry, trial);
     let mut beside = None;
     for (tool, payload, judged) in [denied, passed] {
-        beside = called(vendor, line(), trial.wiring, (tool, payload), judged)?.or(beside);
+        let patience = Duration::from_secs(u64::from(entry.line.timeout()));
+        beside = called(vendor, line(), (trial.wiring, patience), (tool, payload), judged)?.or(beside);
     }
-    let line_ms = middle(|| timed(line(), trial))?;
+    let patience = Duration::from_secs(u64::from(entry.line.timeout()));
+    let line_ms = middle(|| timed(line(), trial, patience))?;
     let program = || {
         let mut command = Command::new(&entry.line.program);
         command.args(&entry.line.arguments).current_dir(FOLDER);
         command
     };
-    let program_ms = middle(|| timed(program(), trial))?;
+    let program_ms = middle(|| timed(program(), trial, patience))?;
     Ok((Probed { denied: denied.0.clone(), passed: passed.0.clone(), line_ms, program_ms }, beside))
 }
 
@@ -78,26 +79,34 @@ fn command(entry: &WholeEntry, trial: &Trial) -> Command {
     command
 }
 
-/// The answer that the hook has to give: of the very function that it calls.
-fn expected(vendor: &dyn Hook, line: &Registration, payload: &[u8], environment: Environment<'_>) -> Judged {
+/// The answer that the hook has to give: of the very function that it calls. Whether it would ask a decider first.
+fn expected(vendor: &dyn Hook, line: &Registration, payload: &[u8], environment: Environment<'_>) -> (Judged, bool) {
     // the line is all that it is told
     let environment = |name: &str| if name.starts_with("MH_") { None } else { environment(name) };
     let setup = HookOptions::take(line.arguments.iter().map(OsString::from), &environment);
     let input = Stdin { bytes: payload.to_vec(), fault: None };
     let folder = Some(PathBuf::from(FOLDER));
-    judge(vendor, &setup, &input, &Surroundings { environment: &environment, folder, embedder: None, deadline: None })
+    let asked = Cell::new(false);
+    let ask = |_: &Decider, _: &str| {
+        asked.set(true);
+        Err(Unanswered { late: false, why: "is not asked here".into() })
+    };
+    let embedder = Some(DeciderLink { ask: &ask, left: &|| setup.deadline });
+    let around = Surroundings { environment: &environment, folder, embedder, deadline: None };
+    let judged = judge(vendor, &setup, &input, &around);
+    (judged, asked.get())
 }
 
 /// One call. What stands beside the answer on standard output, where that takes nothing from it.
 fn called(
     vendor: &dyn Hook,
     line: Command,
-    wiring: Wiring,
+    (wiring, patience): (Wiring, Duration),
     (tool, payload): (&str, &str),
     wanted: &Judged,
 ) -> Result<Option<String>, String> {
     let wire = wanted.wire(vendor);
-    let reaction = start(line, payload.as_bytes(), wiring)?;
+    let reaction = start(line, payload.as_bytes(), wiring, patience)?;
     let code = if wire.block { 2 } else { 0 };
     if reaction.code == Some(code) && (!wire.block || reaction.stderr.contains(wire.stderr.trim())) {
         if reaction.stdout == wire.stdout {
@@ -115,8 +124,8 @@ fn called(
     Err(format!("a call of {tool} has to be {expected}, and the line {}", reaction.words()))
 }
 
-fn timed(command: Command, trial: &Trial) -> Result<f64, String> {
-    let reaction = start(command, trial.quiet.to_string().as_bytes(), trial.wiring)?;
+fn timed(command: Command, trial: &Trial, patience: Duration) -> Result<f64, String> {
+    let reaction = start(command, trial.quiet.to_string().as_bytes(), trial.wiring, patience)?;
     match reaction.code {
         Some(0) => Ok(reaction.took.as_secs_f64() * 1000.0),
         _ => Err(format!("a prompt must not be stopped, and the line {}", reaction.words())),
@@ -152,15 +161,15 @@ impl Reaction {
     }
 }
 
-/// Start it, give it the payload, wait for its end.
-fn start(command: Command, payload: &[u8], wiring: Wiring) -> Result<Reaction, String> {
+/// Start it, give it the payload, wait for its end, as long as the vendor would by the entry's own `timeout`.
+fn start(command: Command, payload: &[u8], wiring: Wiring, patience: Duration) -> Result<Reaction, String> {
     let start = Instant::now();
     // vendors give each hook a session of its own; a group is as far as safe code goes
     let (mut child, out, err) = match wiring {
         Wiring::Sockets => on_sockets(command, payload)?,
         Wiring::Pipes => on_pipes(command, payload)?,
     };
-    let status = ended(&mut child, PATIENCE).map_err(|why| why.to_string())?;
+    let status = ended(&mut child, patience).map_err(|why| why.to_string())?;
     let took = start.elapsed();
     // both vendors go on where a child of the hook still holds the other end
     let said = |from: Receiver<String>| from.recv_timeout(LEFT_OPEN).unwrap_or_default();

@@ -83,6 +83,45 @@ fn a_client_without_arguments_prints_its_usage() {
 }
 
 #[test]
+fn a_client_that_is_asked_for_help_gives_it_on_standard_output_and_needs_nothing() {
+    for (name, says) in [("ask.sh", "ask.sh claude|codex "), ("ask.py", "usage: ask.py claude|codex ")] {
+        for help in ["-h", "--help"] {
+            let ended = Ended::of(bare(client(name)).arg(help).stdin(Stdio::null()).output().unwrap());
+            assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{ended:?}");
+            assert!(ended.stdout.contains(says) && !ended.stdout.contains("jq:"), "{ended:?}");
+        }
+    }
+}
+
+/// What a client says of what it needs and has not, in a session without a terminal.
+#[test]
+fn a_client_says_what_it_needs_and_has_not() {
+    let room = Room::new();
+    let folder = room.path("tools");
+    fs_err::create_dir(&folder).unwrap();
+    let real = |name: &str| {
+        let path = std::env::var_os("PATH").unwrap();
+        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file()).unwrap()
+    };
+    for name in ["bash", "sed", "setsid", "env"] {
+        fs_err::os::unix::fs::symlink(real(name), folder.join(name)).unwrap();
+    }
+    let said = |name: &str, path: &std::ffi::OsStr| {
+        let mut command = Command::new("setsid");
+        command.arg("-w").arg(client(name)).args(["claude", "--frame", "f", "-p", "x"]).env("PATH", path);
+        let ended = Ended::of(command.stdin(Stdio::null()).output().unwrap());
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{ended:?}");
+        ended.stderr
+    };
+    assert_eq!(said("ask.sh", folder.as_ref()), "ask.sh: there is no mh-run on PATH; put it there\n");
+    fs_err::os::unix::fs::symlink(env!("CARGO_BIN_EXE_mh-run"), folder.join("mh-run")).unwrap();
+    assert_eq!(said("ask.sh", folder.as_ref()), "ask.sh: there is no jq on PATH; put it there\n");
+    let told = said("ask.py", &std::env::var_os("PATH").unwrap());
+    let end = "; ask.sh goes by a rule and needs none\n";
+    assert!(told.starts_with("ask.py: there is no terminal here to ask at (") && told.ends_with(end), "{told}");
+}
+
+#[test]
 fn the_loop_ends_as_the_run_ends() {
     let room = Room::new();
     room.claude("begin; exit 0");

@@ -478,6 +478,11 @@ fn a_write_to_the_decider_is_denied_and_a_wrong_decider_is_a_mistake() {
     assert!(room.ask(CLAUDE, &decider, &[], &write).denied().contains("which is the decider of this step"));
     let bash = payload(CLAUDE, "Bash", json!({"command": "x"}));
     for wrong in ["exec:decider", "/decider", "tcp:1", ""] {
-        assert!(room.ask(CLAUDE, wrong, &[], &bash).denied().contains("--decider (or MH_DECIDER) is '"), "{wrong}");
+        assert!(
+            room.ask(CLAUDE, wrong, &[], &bash)
+                .denied()
+                .contains("--decider (or MH_DECIDER) takes exec:/abs/program or unix:/abs/socket, not "),
+            "{wrong}"
+        );
     }
 }

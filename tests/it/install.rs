@@ -41,10 +41,14 @@ fn install(scratch: &Path, arguments: &[&str]) -> Output {
 
 /// That this ends with 1, and says this.
 fn refused(command: &mut Command, says: &str) {
+    ends(command, 1, says);
+}
+
+fn ends(command: &mut Command, code: i32, says: &str) {
     let output = command.output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains(says), "{command:?}: {error}");
-    assert_eq!(output.status.code(), Some(1), "{command:?}: {error}");
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {error}");
 }
 
 /// Programs that stand for an earlier installation, each of which says "old".
@@ -80,7 +84,6 @@ fn what_is_installed_is_static_works_twice_and_goes_away() {
     let bin = scratch.path().join("prefix/bin");
     let first = install(scratch.path(), &[]);
     let second = install(scratch.path(), &[]);
-    // Codex trusts an entry by its bytes
     assert_eq!(first.stdout, second.stdout);
     for program in PROGRAMS {
         let bytes = fs::read(bin.join(program)).unwrap();
@@ -89,21 +92,19 @@ fn what_is_installed_is_static_works_twice_and_goes_away() {
         assert_eq!(String::from_utf8(said.stdout).unwrap(), format!("{program} {}\n", env!("CARGO_PKG_VERSION")));
     }
     let printed = String::from_utf8(first.stdout).unwrap();
-    for piece in
-        ["\"onFailure\": \"block\"", "\"timeout\": 30", "timeout = 30", "additionalContextLimit", "trusted_hash"]
-    {
-        assert!(printed.contains(piece), "{piece} in {printed}");
+    let setup = bin.join("mh-setup");
+    for line in ["claude --project . --frame", "codex --frame", "doctor"] {
+        assert!(printed.contains(&format!("\n  {} {line}", setup.display())), "{line} in {printed}");
     }
-    // and the frame that the entries name is there, sealed
+    // and the frame that they name is there, sealed
     let frame = scratch.path().join("prefix/share/metaharness/frames/read-only.json");
     assert!(Command::new(bin.join("mh-frame-verify")).arg("--status").arg(frame).status().unwrap().success());
 
     let settings = scratch.path().join("home/.claude/settings.json");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     fs::write(&settings, format!("{{\"hooks\": \"{}\"}}", bin.join("mh-hook-claude").display())).unwrap();
-    let gone = install(scratch.path(), &["--uninstall"]);
+    install(scratch.path(), &["--uninstall"]);
     assert!(PROGRAMS.iter().all(|program| !bin.join(program).exists()));
-    assert!(String::from_utf8(gone.stdout).unwrap().contains("still runs the hook"));
     assert!(settings.exists());
 }
 
@@ -295,20 +296,139 @@ fn arguments_that_nothing_would_listen_to_are_refused() {
     install_old(scratch.path());
     let pin = "0".repeat(64);
     for (arguments, says) in [
-        (&["--try", "--uninstall"][..], "two things to do"),
-        (&["--uninstall", "--try"], "two things to do"),
+        (&["--try", "--uninstall"][..], "--try and --uninstall do not go together"),
+        (&["--uninstall", "--try"], "--try and --uninstall do not go together"),
         (&["--uninstall", "--from", "x.tar.gz"], "--uninstall takes no other argument"),
         (&["--uninstall", "--frame", "x.json"], "--uninstall takes no other argument"),
-        (&["--try", "--frame", "x.json"], "--try seals a frame of its own"),
-        (&["--frame", "x.json"], "there is no frame x.json"),
-        (&["--frame"], "--frame takes a value"),
+        (&["--try", "--frame", "x.json"], "--try and --frame do not go together: it seals a frame of its own"),
+        (&["--frame", "x.json"], "install.sh: x.json: no such file; see --help"),
+        (&["--frame"], "--frame takes a value, and none is given; see --help"),
+        (&["--frame", "--from", "x"], "--frame takes a value, and behind it stands --from; "),
+        (&["--frmae", "x"], "install.sh: there is no flag --frmae; see --help"),
         (&["--from", ""], "--from takes a value"),
-        (&["--sha256", &pin], "for the tarball of --from"),
+        (&["--sha256", &pin], "--sha256 goes with --from"),
         (&["--from", "x.tar.gz", "--sha256", &pin[1..]], "64 hex digits"),
         (&["--from", "x.tar.gz", "--sha256", "sha256:0"], "64 hex digits"),
-        (&["x.tar.gz"], "there is no argument x.tar.gz"),
+        (&["x.tar.gz"], "there is no argument \"x.tar.gz\"; see --help"),
     ] {
-        refused(start(scratch.path(), "install.sh").args(arguments), says);
+        ends(start(scratch.path(), "install.sh").args(arguments), 2, says);
         assert!(is_old(scratch.path()), "{arguments:?}");
     }
+}
+
+/// A release made of the programs that the tests are run with, and what is read of it.
+fn quick_release(scratch: &Path) -> PathBuf {
+    let folder = scratch.join("metaharness-hooks-0");
+    let built = Path::new(env!("CARGO_BIN_EXE_mh-run")).parent().unwrap();
+    let script = format!(
+        "set -e; mkdir -p '{to}/bin' '{to}/fixtures'; cp -R '{from}/fixtures/frames' '{to}/fixtures'; cd '{built}'
+        for p in {}; do cp $p '{to}/bin'; strip '{to}/bin/'$p 2>/dev/null || :; done
+        cd '{to}'; find . -type f | sed 's,^./,,' | xargs sha256sum >../sums; mv ../sums SHA256SUMS
+        cd ..; tar -cf - metaharness-hooks-0 | gzip -1 >r.tar.gz; sha256sum r.tar.gz >SHA256SUMS",
+        PROGRAMS.join(" "),
+        to = folder.display(),
+        from = env!("CARGO_MANIFEST_DIR"),
+        built = built.display()
+    );
+    done(Command::new("sh").args(["-c", &script]));
+    scratch.join("r.tar.gz")
+}
+
+#[test]
+fn it_ends_with_what_to_do_next_and_takes_away_all_that_it_made() {
+    // not below a temporary folder, from which no entry is written
+    let target = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let scratch = target.path();
+    let tarball = quick_release(scratch);
+    let tarball = tarball.to_str().unwrap();
+    let bin = scratch.join("prefix/bin");
+    let frames = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/frames");
+
+    // a frame that does not verify is refused with nothing installed, not even a folder
+    let edited = fs::read_to_string(frames.join("read-only.json")).unwrap().replace("file.read", "shell");
+    fs::write(scratch.join("edited.json"), edited).unwrap();
+    let edited = scratch.join("edited.json");
+    let mut command = start(scratch, "install.sh");
+    refused(command.args(["--from", tarball, "--frame", edited.to_str().unwrap()]), "edited.json: REFUSED edited: ");
+    assert!(!scratch.join("prefix").exists());
+
+    let frame = scratch.join("a frame.json");
+    fs::copy(frames.join("read-only.json"), &frame).unwrap();
+    let told = install(scratch, &["--from", tarball, "--frame", frame.to_str().unwrap()]).stdout;
+    let told = String::from_utf8(told).unwrap();
+    let next = |setup: &str| {
+        let frame = frame.display();
+        format!(
+            "\nNext, in the folder of a project:\n\n  {setup} claude --project . --frame '{frame}'\n  {setup} codex --frame \
+             '{frame}'\n  {setup} doctor\n\n"
+        )
+    };
+    let setup = bin.join("mh-setup").display().to_string();
+    assert!(told.contains(&next(&setup)) && told.contains("is not on your PATH"), "{told}");
+    assert!(told.lines().count() < 16, "{told}");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let again =
+        done(start(scratch, "install.sh").args(["--from", tarball, "--frame"]).arg(&frame).env("PATH", path)).stdout;
+    assert!(String::from_utf8(again).unwrap().contains(&next("mh-setup")));
+
+    // what it said is what a person does next; then the programs go, and the entry is named
+    let project = scratch.join("home/work/site");
+    fs::create_dir_all(&project).unwrap();
+    let setup = |arguments: &[&str]| {
+        let mut command = start(scratch, bin.join("mh-setup"));
+        done(command.args(arguments).current_dir(&project))
+    };
+    setup(&["claude", "--project", ".", "--frame", frame.to_str().unwrap()]);
+    let gone = String::from_utf8(install(scratch, &["--uninstall"]).stdout).unwrap();
+    let file = project.join(".claude/settings.json");
+    for line in [
+        "these entries start a program that is gone, so every call and every prompt is blocked where they stand:"
+            .to_string(),
+        format!("claude: {}", file.display()),
+        format!("  take out mh-setup claude --project {} --remove", project.display()),
+    ] {
+        assert!(gone.lines().any(|told| told == line), "{line}: {gone}");
+    }
+    assert!(!scratch.join("prefix").exists(), "a folder is left that it made");
+
+    // and with none left it says so; a folder that was there before stays
+    fs::create_dir_all(&bin).unwrap();
+    install(scratch, &["--from", tarball]);
+    fs::remove_file(&file).unwrap();
+    let gone = String::from_utf8(install(scratch, &["--uninstall"]).stdout).unwrap();
+    assert!(gone.contains("no entry is left in your own files and the projects below "), "{gone}");
+    assert!(bin.is_dir() && fs::read_dir(scratch.join("prefix")).unwrap().count() == 1);
+}
+
+#[test]
+fn a_toolchain_that_is_too_old_is_refused_before_anything_is_fetched() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = checkout(scratch.path(), Path::new("/nonexistent"));
+    let rustc = |release: &str| {
+        crate::common::executable(
+            &scratch.path().join("path/rustc"),
+            &format!("#!/bin/sh\necho 'rustc {release} (x)'\n"),
+        );
+    };
+    let needs = "Rust 1.89 or newer is needed (rustup installs it), or --from TARBALL, which needs none";
+    for release in ["1.88.0", "0.99.1"] {
+        rustc(release);
+        for arguments in [&[][..], &["--try"]] {
+            let mut command = start(scratch.path(), scratch.path().join("checkout/install.sh"));
+            refused(command.args(arguments).env("PATH", &path), &format!("this is rustc {release} (x): {needs}"));
+        }
+    }
+    assert!(!scratch.path().join("prefix").exists() && !scratch.path().join("checkout/target").exists());
+    // a newer one is taken, and is told of what it cannot build
+    rustc("2.0.0");
+    crate::common::executable(
+        &scratch.path().join("path/cargo"),
+        "#!/bin/sh\necho 'error: no network' >&2\nexit 101\n",
+    );
+    let mut command = start(scratch.path(), scratch.path().join("checkout/install.sh"));
+    let command = command.arg("--try").env("PATH", &path);
+    refused(
+        command,
+        "error: no network\ninstall.sh: it could not be built, and cargo says above why; nothing was changed",
+    );
 }

@@ -441,10 +441,13 @@ fn schemas_are_printed_by_name_and_are_valid() {
     }
     let (code, stdout, _) = run("mh-run", &["schema"]);
     assert_eq!((code, stdout.lines().collect::<Vec<_>>()), (Some(0), schema::SCHEMAS.to_vec()));
-    let there = format!("there is no schema \"events\"; there are {}", schema::SCHEMAS.join(", "));
-    for (arguments, why) in
-        [(&["schema", "events"][..], &*there), (&["schema", "event", "frame"], "unexpected argument \"frame\"")]
-    {
+    let (last, others) = schema::SCHEMAS.split_last().unwrap();
+    let there = format!("\"turn\" is no schema; there are {} and {last}; see --help", others.join(", "));
+    for (arguments, why) in [
+        (&["schema", "turn"][..], &*there),
+        (&["schema", "events"], "\"events\" is no schema; did you mean event?"),
+        (&["schema", "event", "frame"], "there is no argument \"frame\": schema prints one at a time"),
+    ] {
         let (code, stdout, stderr) = run("mh-run", arguments);
         assert_eq!((code, stdout.as_str()), (Some(2), ""));
         assert!(stderr.starts_with("mh-run: ") && stderr.contains(why), "{stderr}");
@@ -496,9 +499,9 @@ fn capabilities_agree_with_the_run() {
     }
     seen.is_all();
     for (arguments, why) in [
-        (&["capabilities"][..], "capabilities of whom: claude or codex"),
-        (&["capabilities", "cursor"], "capabilities of whom: claude or codex"),
-        (&["capabilities", "codex", "--output-format", "events"], "capabilities takes --output-format text or json"),
+        (&["capabilities"][..], "no vendor is given: claude or codex"),
+        (&["capabilities", "cursor"], "\"cursor\" is no vendor; there are claude and codex"),
+        (&["capabilities", "codex", "--output-format", "events"], "--output-format takes text or json, not \"events\""),
     ] {
         let (code, stdout, stderr) = run("mh-run", arguments);
         assert_eq!((code, stdout.as_str()), (Some(2), ""));

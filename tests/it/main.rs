@@ -18,3 +18,4 @@ mod lines;
 mod programs;
 mod run;
 mod setup;
+mod voice;

@@ -69,18 +69,6 @@ pub enum Credentials {
     None,
 }
 
-impl Credentials {
-    /// The credentials of this word.
-    pub fn from_word(word: &str) -> Option<Credentials> {
-        match word {
-            "inherit" => Some(Credentials::Inherit),
-            "api-key" => Some(Credentials::ApiKey),
-            "none" => Some(Credentials::None),
-            _ => None,
-        }
-    }
-}
-
 /// A launch, ready to run.
 #[derive(Debug, Clone, Default)]
 pub struct Launch {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Unplaced;
+use crate::adapter::Environment;
 use crate::os;
 
 /// The most that a configuration may hold, in bytes.
@@ -32,6 +34,20 @@ pub fn absolute(path: &Path) -> Result<PathBuf, os::Error> {
         (Some(folder), Some(name)) => folder.join(name),
         _ => fs_err::canonicalize(&whole).unwrap_or(whole),
     })
+}
+
+/// The folder that a variable names; none, where it is not set, or empty.
+///
+/// # Errors
+/// It is relative: which folder that is depends on where the vendor is started.
+pub fn named_by(variable: &str, environment: Environment<'_>) -> Result<Option<PathBuf>, Unplaced> {
+    match environment(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from) {
+        Some(folder) if folder.is_relative() => Err(Unplaced::Missing(format!(
+            "{variable} is {}, a relative path, which is another folder wherever the vendor is started; make it absolute",
+            folder.display()
+        ))),
+        folder => Ok(folder),
+    }
 }
 
 /// A path that can stand in JSON and TOML.

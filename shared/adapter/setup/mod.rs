@@ -73,8 +73,17 @@ pub trait Setup: Hook {
     /// Two texts of `file` differ in our entries alone.
     fn only_entries_differ(&self, old: Option<&str>, new: &str, file: &Path) -> bool;
 
-    /// The events of which an entry of ours in this text is not as `mh-setup` writes it.
-    fn altered(&self, text: &str) -> Vec<&'static str>;
+    /// Our entries in this text, event by event; none where there is none of ours at all.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn standing(&self, text: &str) -> Result<Vec<Standing>, Fault>;
+
+    /// The files of the user's own and of the machine's that entries may stand in, with the command that takes them out.
+    fn homes(&self, etc: &Path) -> Vec<(PathBuf, Option<String>)>;
+
+    /// The same of the project in this folder.
+    fn of_project(&self, folder: &Path) -> Vec<(PathBuf, Option<String>)>;
 
     /// The word of the vendor's own doctor on the configuration that it reads in this folder, with the program that was
     /// asked; `None` where there is no such program, or no such doctor.
@@ -102,11 +111,17 @@ pub trait Setup: Hook {
     fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, Unplaced>;
 }
 
+/// Our entry under one event, as it stands in a file: its line and its flags, or the fault for which it is none that
+/// `mh-setup` writes. None: nothing of ours.
+pub type Standing = (&'static str, Option<Result<(Registration, EntryTerms), String>>);
+
 /// The places and forms of a vendor's entries, each as it stands in the help of `mh-setup`, or why the vendor has none.
 #[derive(Debug)]
 pub struct Offers {
     /// `--project DIR`, to follow the product's name.
     pub project: Result<&'static str, &'static str>,
+    /// `--local`, to follow the product's name.
+    pub local: Result<&'static str, &'static str>,
     /// `--user`, to follow the product's name.
     pub user: &'static str,
     /// `--print`.
@@ -128,6 +143,8 @@ pub enum EntryPlace {
     User,
     /// In that of the project in this folder.
     Project(PathBuf),
+    /// In that of the project in this folder, for this machine alone.
+    Local(PathBuf),
 }
 
 /// The forms that entries are printed in.
@@ -281,6 +298,14 @@ pub struct WholeEntry {
     pub shell: Option<String>,
     /// The fault that the entry which is written now does not have, where this is another.
     pub older: Option<String>,
+}
+
+impl WholeEntry {
+    /// An entry under another event says the same as this one, which a call waits for.
+    pub(crate) fn goes_with(&self, other: &WholeEntry) -> bool {
+        let forms = self.shell.is_some() == other.shell.is_some() && self.older == other.older;
+        forms && self.line.program == other.line.program && self.terms.agrees(&other.terms)
+    }
 }
 
 /// The way in which a vendor starts a line, and the payloads that the line is tried with.

@@ -137,6 +137,9 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Ways round the hook that cannot be seen from here.
     pub unseen: Vec<&'static str>,
+    /// Whether a file could not be read that entries may stand in, and none was found elsewhere.
+    #[serde(skip)]
+    pub untold: bool,
 }
 
 impl Report {
@@ -155,7 +158,19 @@ impl Report {
             layers: Vec::new(),
             notes: Vec::new(),
             unseen,
+            untold: false,
         }
+    }
+
+    /// Say of a file that it is not in order, where nothing of ours was found in any other: what stands in it is not known.
+    pub fn unreadable(&mut self, file: &Path, why: &str) {
+        self.untold = true;
+        self.state = Liveness::NotLive;
+        self.why.push(format!(
+            "{}: not in order, so the vendor does not hear it, and whether an entry of ours stands in it cannot be told: {why}; \
+             put it right first",
+            file.display()
+        ));
     }
 
     /// Say of what would deny every call that it does so later, where something else takes calls past the hook first.
@@ -174,6 +189,7 @@ impl Report {
         let mut out = String::new();
         let headline = match self.state {
             Liveness::Live => "live",
+            Liveness::NotLive if self.untold => "not live: a file that an entry may stand in is not in order",
             Liveness::NotLive => "registered but not live",
             Liveness::Altered => "registered, altered: not fired",
             Liveness::Absent => "absent",

@@ -1,6 +1,8 @@
 //! What a hook is asked by its line. One place writes the flags and reads them back, so that a line can be told from one
 //! that only looks like ours.
 
+use std::path::Path;
+
 use crate::adapter::Registration;
 use crate::decide::Policy;
 use crate::seal::Digest;
@@ -83,6 +85,12 @@ pub struct EntryTerms {
     pub audit: Option<String>,
     /// Without the frame, deny: said on the line.
     pub require_frame: bool,
+    /// The program or socket that is asked about admitted calls.
+    pub decider: Option<String>,
+    /// The inputs of calls are recorded too.
+    pub audit_input: bool,
+    /// The hook's own limit in seconds, where it is another than [`Registration::PATIENCE`].
+    pub deadline: Option<u32>,
 }
 
 impl EntryTerms {
@@ -92,6 +100,9 @@ impl EntryTerms {
             pin: self.pin.as_ref(),
             audit: self.audit.as_deref(),
             require_frame: self.require_frame,
+            decider: self.decider.as_deref(),
+            audit_input: self.audit_input,
+            deadline: self.deadline,
             ..Flags::of(self.policy)
         }
     }
@@ -101,10 +112,30 @@ impl EntryTerms {
         self.flags().registration(program)
     }
 
+    /// Nothing but a frame, without a pin.
+    pub fn on(frame: String) -> EntryTerms {
+        EntryTerms {
+            frame,
+            pin: None,
+            policy: Policy::Frame,
+            audit: None,
+            require_frame: false,
+            decider: None,
+            audit_input: false,
+            deadline: None,
+        }
+    }
+
+    /// The same but for what a waiting call alone goes by. Somebody may have put a decider under that event and no other.
+    pub fn agrees(&self, other: &EntryTerms) -> bool {
+        let elsewhere =
+            |terms: &EntryTerms| EntryTerms { decider: None, audit_input: false, deadline: None, ..terms.clone() };
+        elsewhere(self) == elsewhere(other)
+    }
+
     /// The terms of these arguments, if they are exactly what an entry has for them.
     pub fn of(arguments: &[String]) -> Option<EntryTerms> {
-        let mut terms =
-            EntryTerms { frame: String::new(), pin: None, policy: Policy::Frame, audit: None, require_frame: false };
+        let mut terms = EntryTerms::on(String::new());
         let mut rest = arguments.iter();
         while let Some(flag) = rest.next() {
             match flag.as_str() {
@@ -113,6 +144,9 @@ impl EntryTerms {
                 "--policy" => terms.policy = Policy::from_word(rest.next()?)?,
                 "--audit" => terms.audit = Some(rest.next()?.clone()),
                 "--require-frame" => terms.require_frame = true,
+                "--decider" => terms.decider = Some(rest.next()?.clone()),
+                "--audit-input" => terms.audit_input = true,
+                "--deadline" => terms.deadline = Some(rest.next()?.parse().ok()?),
                 _ => return None,
             }
         }
@@ -150,6 +184,16 @@ pub fn unquoted(line: &str) -> Option<Vec<String>> {
     }
 }
 
+/// A path as one word of a shell's.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// A command runs a program of this name, by whatever path and in whatever wrapping.
 pub fn names(command: &str, program: &str) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "/'\"`;|&(){}=\\".contains(c));
@@ -170,6 +214,9 @@ mod tests {
             policy: Policy::DenyOnly,
             audit: Some("/a".into()),
             require_frame: true,
+            decider: Some("unix:/d".into()),
+            audit_input: true,
+            deadline: Some(5),
         };
         assert_eq!(EntryTerms::of(&terms.flags().arguments()), Some(terms.clone()));
         let line = terms.registration("/bin/mh-hook-claude");
@@ -187,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_have_one_order_and_those_of_a_run_are_no_entrys() {
+    fn flags_have_one_order_and_each_of_them_is_read_back() {
         let pin = Digest::parse(&"a".repeat(64));
         let flags = Flags {
             frame: Some("/f"),
@@ -207,14 +254,17 @@ mod tests {
         assert_eq!((line.arguments.join(" "), line.patience), (words, 5));
         assert_eq!(Flags::of(Policy::DenyOnly).arguments(), ["--policy", "deny-only"]);
         let entry = Flags { decider: None, audit_input: false, deadline: None, ..flags };
-        assert!(EntryTerms::of(&entry.arguments()).is_some());
+        let plain = EntryTerms::of(&entry.arguments()).unwrap();
         for more in [
             Flags { decider: flags.decider, ..entry },
             Flags { audit_input: true, ..entry },
             Flags { deadline: flags.deadline, ..entry },
         ] {
-            assert_eq!(EntryTerms::of(&more.arguments()), None, "{more:?}");
+            let terms = EntryTerms::of(&more.arguments()).unwrap();
+            assert!(terms != plain && terms.agrees(&plain), "{more:?}");
+            assert_eq!(terms.registration("/b").patience, more.deadline.unwrap_or(Registration::PATIENCE));
         }
+        assert!(!plain.agrees(&EntryTerms { audit: None, ..plain.clone() }));
     }
 
     #[test]

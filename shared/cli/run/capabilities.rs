@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use super::super::{about, text};
+use super::super::voice::{Arguments, Typed, no_flag_of, no_word_of, text, wrong};
 use super::PROGRAM;
-use super::options::help;
+use super::options::{self, help};
 use crate::adapter;
 use crate::os::Stop;
+use crate::os::mistake::Mistake;
 use crate::run::Capabilities;
 
 /// What is printed of a vendor.
@@ -16,27 +17,25 @@ use crate::run::Capabilities;
 /// The command line is wrong.
 pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
     let (mut vendor, mut format) = (None, None);
-    let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next()? {
-        if let Some(text) = about(&argument, PROGRAM, &help()) {
-            return Ok(text);
-        }
+    let mut arguments = Arguments::new(PROGRAM, help(), arguments);
+    while let Some(argument) = arguments.next(true)? {
         match argument {
-            lexopt::Arg::Long("output-format") if format.is_none() => {
-                format = Some(text(parser.value()?, "--output-format")?);
+            Typed::About(text) => return Ok(text),
+            Typed::Flag(flag) if flag == "--output-format" => {
+                let json = arguments.one_of(&[("text", false), ("json", true)])?;
+                arguments.once(&mut format, json)?;
             }
-            lexopt::Arg::Value(word) if vendor.is_none() => vendor = Some(text(word, "the vendor")?),
-            other => return Err(other.unexpected().into()),
+            Typed::Flag(flag) => return Err(no_flag_of("capabilities", &flag)),
+            Typed::Word(word) if vendor.is_none() => vendor = Some(options::vendor(&text(word, "the vendor")?)?),
+            Typed::Word(word) => return Err(no_word_of("capabilities are of one vendor at a time", &word)),
         }
     }
-    let vendor = vendor.as_deref().and_then(adapter::named);
-    let vendor = vendor.ok_or_else(|| Stop::usage(format!("capabilities of whom: {}", adapter::words(|_| true))))?;
+    let vendor = vendor.ok_or_else(|| wrong(&Mistake::Missing("vendor", &adapter::words(|_| true))))?;
     let capabilities = Capabilities::of(vendor);
-    match format.as_deref() {
-        None | Some("text") => Ok(table(&capabilities)),
-        Some("json") => Ok(serde_json::to_string(&capabilities).map(|line| line + "\n").unwrap_or_default()),
-        Some(_) => Err(Stop::usage("capabilities takes --output-format text or json")),
-    }
+    Ok(match format {
+        Some(true) => serde_json::to_string(&capabilities).map(|line| line + "\n").unwrap_or_default(),
+        _ => table(&capabilities),
+    })
 }
 
 /// A table for people.

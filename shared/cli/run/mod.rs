@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use self::options::{Errand, Format, Options};
 use self::report::Transcript;
+use super::voice;
 
 use crate::adapter::run::{Journaled, LaunchOrder, Run, Shadowed, TurnEvent};
 use crate::adapter::setup::file::in_words;
@@ -244,7 +245,7 @@ fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
     os::read_bounded(path, seal::MAX_BYTES)
         .and_then(|bytes| seal::verify(&bytes, options.pin.as_ref()))
         .map(|frame| Some((shown.clone(), frame)))
-        .map_err(|refusal| Stop::failed(format!("{shown}: {}: {refusal}", refusal.name())))
+        .map_err(|refusal| Stop { end: End::Failed, ..Stop::document(&shown, &refusal) })
 }
 
 /// What the run needs and cannot have, found before money is spent; else the vendor's options that
@@ -252,7 +253,10 @@ fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
 fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     for control in &options.needs {
         let why = match run::controls(options.vendor).find(|(known, _)| known == control) {
-            None => return Err(Stop::usage(format!("--needs {control}: there is no such command"))),
+            None => {
+                let known: Vec<&str> = run::controls(options.vendor).map(|(known, _)| known).collect();
+                return Err(voice::not_taken("--needs", &voice::joined(&known, "or"), control, &known));
+            }
             Some((_, Some(why))) => why,
             // over --decider, or over lines
             Some(("tool.decide", None)) if options.decider.is_none() && options.asking.is_none() => {
@@ -269,7 +273,7 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     if !options.hermetic {
         options.vendor.env_file(&adapter::run::home(options.vendor, &options.cwd)).map_err(shadowed)?;
     }
-    adapter::run::options(options.vendor, &options.passed).map_err(shadowed)
+    options::passed(options).map_err(shadowed)
 }
 
 /// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::{about, text};
+use super::super::voice::{
+    Arguments, SECONDS, Typed, digest, goes_with, joined, no_such, not_taken, number, once, one_of, text, wrong,
+};
 use super::{PROGRAM, capabilities, schema};
-use crate::adapter::run::Credentials;
+use crate::adapter::run::{Credentials, Shadowed};
 use crate::adapter::{self, ALL, Adapter};
 use crate::decide::Policy;
 use crate::hook::Decider;
 use crate::os::Stop;
+use crate::os::mistake::{Mistake, typed};
 use crate::os::{self, words};
 use crate::run::{ASK, OnEof};
 use crate::seal::Digest;
@@ -72,7 +74,7 @@ pub fn help() -> String {
         |of: &dyn Fn(&'static dyn Adapter) -> String| -> Vec<String> { ALL.iter().map(|vendor| of(*vendor)).collect() };
     let sandboxes = each(&|vendor| match vendor.sandboxes() {
         [] => String::new(),
-        all => format!("  --sandbox MODE          {}: {}\n", vendor.facts().product, either(all)),
+        all => format!("  --sandbox MODE          {}: {}\n", vendor.facts().product, joined(all, "or")),
     });
     let instructions = each(&|vendor| match vendor.ambient().instructions.first() {
         None => String::new(),
@@ -165,8 +167,8 @@ pub struct Options {
 
 /// The command line as it is typed: each flag once.
 #[derive(Default)]
-struct Typed {
-    vendor: Option<String>,
+struct Given {
+    vendor: Option<&'static dyn Adapter>,
     prompt: Option<Prompt>,
     values: BTreeMap<&'static str, OsString>,
     artifacts: Vec<OsString>,
@@ -204,61 +206,70 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Errand, Stop> {
         Some("capabilities") => return capabilities::take(arguments.split_off(1)).map(Errand::About),
         _ => {}
     }
-    let mut typed = Typed::default();
+    let mut given = Given::default();
     if let Some(at) = arguments.iter().position(|argument| argument == "--") {
-        typed.passed = arguments.split_off(at).into_iter().skip(1).collect();
-        separated(&arguments, &typed.passed)?;
+        given.passed = arguments.split_off(at).into_iter().skip(1).collect();
+        separated(&arguments, &given.passed)?;
     }
-    let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next()? {
-        if let Some(text) = about(&argument, PROGRAM, &help()) {
-            return Ok(Errand::About(text));
-        }
-        match argument {
-            lexopt::Arg::Short('p') | lexopt::Arg::Long("prompt" | "print") => {
-                let prompt = match prompt_if_any(&mut parser)? {
-                    Some(value) => Prompt::Text(text(value, "--prompt")?),
-                    None => Prompt::Stdin,
-                };
-                once(typed.prompt.replace(prompt), "the prompt")?;
+    let mut arguments = Arguments::new(PROGRAM, help(), arguments);
+    while let Some(argument) = arguments.next(true)? {
+        let flag = match argument {
+            Typed::About(text) => return Ok(Errand::About(text)),
+            Typed::Word(word) if given.vendor.is_none() => {
+                given.vendor = Some(vendor(&text(word, "the vendor")?)?);
+                continue;
             }
-            lexopt::Arg::Long("prompt-file") => {
-                let file = Prompt::File(parser.value()?.into());
-                once(typed.prompt.replace(file), "the prompt")?;
+            Typed::Word(word) if given.prompt.is_none() => {
+                let prompt = format!("the prompt stands behind -p, as in -p \"{}\"", typed(&word));
+                return Err(arguments.stray(&word, &prompt));
             }
-            lexopt::Arg::Long("artifact") => typed.artifacts.push(parser.value()?),
-            lexopt::Arg::Long("env") => typed.carried.push(parser.value()?),
-            lexopt::Arg::Long(name) => {
-                if let Some(name) = SWITCHES.iter().find(|known| **known == name) {
-                    typed.switches.push(name);
-                } else if let Some(name) = VALUES.iter().find(|known| **known == name) {
-                    let value = parser.value()?;
-                    once(typed.values.insert(name, value), &format!("--{name}"))?;
-                } else {
-                    return Err(Stop::usage(format!("there is no flag --{}", name.escape_default())));
-                }
-            }
-            lexopt::Arg::Value(word) if typed.vendor.is_none() => typed.vendor = Some(text(word, "the vendor")?),
-            other => return Err(other.unexpected().into()),
-        }
+            Typed::Word(word) => return Err(arguments.stray(&word, "")),
+            Typed::Flag(flag) => flag,
+        };
+        given.flag(&flag, &mut arguments)?;
     }
-    typed.settle().map(|options| Errand::Turn(Box::new(options)))
+    given.settle().map(|options| Errand::Turn(Box::new(options)))
 }
 
-fn once<T>(before: Option<T>, what: &str) -> Result<(), Stop> {
-    match before {
-        None => Ok(()),
-        Some(_) => Err(Stop::usage(format!("{what} is given twice"))),
-    }
+/// The vendor whose option this is, of those that can be passed on.
+fn passed_by(flag: &str) -> Option<&'static str> {
+    let has = |vendor: &&&dyn Adapter| {
+        let options = vendor.options();
+        options.passed.iter().any(|passed| passed.name == flag) || options.short.iter().any(|(short, _)| *short == flag)
+    };
+    ALL.iter().find(has).map(|vendor| vendor.facts().word)
+}
+
+/// The vendor of a word.
+pub fn vendor(word: &str) -> Result<&'static dyn Adapter, Stop> {
+    let elsewhere = match word {
+        "doctor" | "setup" | "status" => "mh-setup doctor says whether hooks are on",
+        "frame" | "seal" | "new" => "a frame is made by mh-frame-seal --new",
+        "verify" => "a frame is looked at by mh-frame-verify FILE",
+        word => {
+            let words: Vec<&str> = ALL.iter().map(|vendor| vendor.facts().word).collect();
+            return adapter::named(word).ok_or_else(|| no_such("vendor", word, &words, &["capabilities", "schema"]));
+        }
+    };
+    Err(Stop::failed(format!("\"{word}\" is no vendor: {elsewhere}")))
+}
+
+/// The options of the vendor, of those that stand behind `--`.
+pub fn passed(options: &Options) -> Result<Vec<String>, Shadowed> {
+    adapter::run::options(options.vendor, &options.passed).map_err(|why| {
+        let named = why.to_string();
+        let ours = options.passed.iter().filter_map(|word| own(word)).find(|ours| named.starts_with(ours.as_str()));
+        ours.map_or(why, |ours| Shadowed::by(&ours, format!("it is an option of {PROGRAM}; put it before --")))
+    })
 }
 
 /// The prompt behind its flag, if there is one: what is joined to it, or the next word. That is never read as an option,
 /// whatever it begins with: it may be a script's variable, and what is in that would steer the run.
-fn prompt_if_any(parser: &mut lexopt::Parser) -> Result<Option<OsString>, Stop> {
-    if let Some(joined) = parser.optional_value() {
+fn prompt_if_any(arguments: &mut Arguments) -> Result<Option<OsString>, Stop> {
+    if let Some(joined) = arguments.joined() {
         return Ok(Some(joined));
     }
-    let Some(word) = parser.try_raw_args().and_then(|mut rest| rest.next()) else { return Ok(None) };
+    let Some(word) = arguments.whatever() else { return Ok(None) };
     match own(&word) {
         Some(option) => Err(unclear(&format!("behind -p stands {option}, an option of this program"))),
         None => Ok(Some(word)),
@@ -300,7 +311,45 @@ fn own(word: &OsStr) -> Option<String> {
     known.then(|| format!("--{name}"))
 }
 
-impl Typed {
+impl Given {
+    /// Take one flag with its value.
+    fn flag(&mut self, flag: &str, arguments: &mut Arguments) -> Result<(), Stop> {
+        match flag {
+            "-p" | "--prompt" | "--print" => {
+                let prompt = match prompt_if_any(arguments)? {
+                    Some(value) => Prompt::Text(text(value, "--prompt")?),
+                    None => Prompt::Stdin,
+                };
+                return once(&mut self.prompt, "the prompt", prompt);
+            }
+            "--prompt-file" => {
+                let file = Prompt::File(arguments.value()?.into());
+                return once(&mut self.prompt, "the prompt", file);
+            }
+            "--artifact" => self.artifacts.push(arguments.value()?),
+            "--env" => self.carried.push(arguments.value()?),
+            flag => {
+                let name = flag.strip_prefix("--").unwrap_or_default();
+                if let Some(name) = SWITCHES.iter().find(|known| **known == name) {
+                    self.switches.push(name);
+                } else if let Some(name) = VALUES.iter().find(|known| **known == name) {
+                    let value = arguments.value()?;
+                    if self.values.insert(name, value).is_some() {
+                        return Err(wrong(&Mistake::Twice(flag)));
+                    }
+                } else if let Some(theirs) = passed_by(flag) {
+                    return Err(Stop::failed(format!(
+                        "{}: it is an option of {theirs}, and stands behind --, as in {PROGRAM} {theirs} -p TEXT -- {flag}",
+                        Mistake::NoFlag(flag)
+                    )));
+                } else {
+                    return Err(arguments.unknown());
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn word(&mut self, name: &'static str) -> Result<Option<String>, Stop> {
         self.values.remove(name).map(|value| text(value, &format!("--{name}"))).transpose()
     }
@@ -315,34 +364,26 @@ impl Typed {
     }
 
     fn settle(mut self) -> Result<Options, Stop> {
-        let vendor = self.vendor.as_deref().and_then(adapter::named);
-        let vendor = vendor.ok_or_else(|| Stop::usage(format!("say whose turn: {}", adapter::words(|_| true))))?;
-        let prompt =
-            self.prompt.take().ok_or_else(|| Stop::usage("say what to do: -p TEXT, or -p with standard input"))?;
+        let vendor = self.vendor.ok_or_else(|| wrong(&Mistake::Missing("vendor", &adapter::words(|_| true))))?;
+        let prompt = self.prompt.take().ok_or_else(|| {
+            wrong(&Mistake::Missing("prompt", "-p TEXT, or -p as the last word with the prompt on standard input"))
+        })?;
         let frame = self.path("frame")?;
-        let pin = self.word("digest")?.map(|word| {
-            Digest::parse(&word).ok_or_else(|| Stop::usage("--digest takes 64 lower-case hexadecimal digits"))
-        });
-        let pin = pin.transpose()?;
-        if pin.is_some() && frame.is_none() {
-            return Err(Stop::usage("--digest without --frame"));
-        }
+        let pin = self.word("digest")?.map(|word| digest("--digest", &word)).transpose()?;
+        goes_with(&[("--digest", pin.is_some() && frame.is_none())], "--frame")?;
         let decisions = self.word("decisions")?;
         let policy = match decisions.as_deref() {
-            None | Some(ASK) => Policy::Frame,
-            Some(word) => {
-                Policy::from_word(word).ok_or_else(|| Stop::usage("--decisions takes frame, deny-only or ask"))?
-            }
+            None => Policy::Frame,
+            Some(word) => one_of("--decisions", word, &DECISIONS)?,
         };
         let asking = self.asking(decisions.as_deref() == Some(ASK))?;
-        let format = match (self.word("output-format")?.as_deref(), asking) {
-            (None | Some("events"), Some(_)) => Format::Events,
-            (Some(_), Some(_)) => return Err(Stop::usage("--decisions ask goes with --output-format events alone")),
-            (None | Some("text"), None) => Format::Text,
-            (Some("json"), None) => Format::Json,
-            (Some("stream-json"), None) => Format::Stream,
-            (Some("events"), None) => Format::Events,
-            _ => return Err(Stop::usage("--output-format takes text, json, stream-json or events")),
+        let format = self.word("output-format")?.map(|word| one_of("--output-format", &word, &FORMATS)).transpose()?;
+        let format = match (format, asking) {
+            (None | Some(Format::Events), Some(_)) => Format::Events,
+            (Some(_), Some(_)) => {
+                return Err(wrong(&Mistake::GoesWith("--decisions ask", "--output-format events alone")));
+            }
+            (format, None) => format.unwrap_or(Format::Text),
         };
         if asking.is_some() && prompt == Prompt::Stdin {
             return Err(Stop::usage(
@@ -351,24 +392,17 @@ impl Typed {
         }
         if asking.is_some() && frame.is_none() {
             return Err(Stop::usage(
-                "--decisions ask without --frame: only what a frame admits is asked about, so give one, if need be one \
+                "--decisions ask goes with --frame: only what a frame admits is asked about, so give one, if need be one \
                  that admits everything",
             ));
         }
-        let timeout = self.word("timeout")?.map(|word| {
-            let seconds = word.parse::<u64>().ok().filter(|seconds| (1..=31_536_000).contains(seconds));
-            seconds.map(Duration::from_secs).ok_or_else(|| Stop::usage("--timeout takes a whole number of seconds"))
-        });
+        let timeout = self.word("timeout")?.map(|word| number("--timeout", &word, (1, 31_536_000), SECONDS));
+        let timeout = timeout.transpose()?.map(Duration::from_secs);
         let hermetic = self.switch("hermetic");
-        let credentials = match self.word("credentials")?.as_deref() {
-            None => Credentials::Inherit,
-            Some(_) if !hermetic => return Err(Stop::usage("--credentials goes with --hermetic")),
-            Some(word) => Credentials::from_word(word)
-                .ok_or_else(|| Stop::usage("--credentials takes inherit, api-key or none"))?,
-        };
-        if !hermetic && !self.carried.is_empty() {
-            return Err(Stop::usage("--env goes with --hermetic"));
-        }
+        let credentials = self.word("credentials")?.map(|word| one_of("--credentials", &word, &CREDENTIALS));
+        let (credentials, env) = (credentials.transpose()?, !self.carried.is_empty());
+        goes_with(&[("--credentials", credentials.is_some() && !hermetic), ("--env", env && !hermetic)], "--hermetic")?;
+        let credentials = credentials.unwrap_or(Credentials::Inherit);
         let sandbox = self.word("sandbox")?;
         if let Some(word) = &sandbox {
             let sandboxes = vendor.sandboxes();
@@ -377,16 +411,12 @@ impl Typed {
                 return Err(Stop::usage(format!("--sandbox is for {others}")));
             }
             if !sandboxes.contains(&word.as_str()) {
-                return Err(Stop::usage(format!("--sandbox takes {}", either(sandboxes))));
+                return Err(not_taken("--sandbox", &joined(sandboxes, "or"), word, sandboxes));
             }
         }
         let handoff_check = self.switch("handoff-check");
-        if handoff_check && frame.is_none() {
-            return Err(Stop::usage("--handoff-check without --frame"));
-        }
-        if !self.artifacts.is_empty() && !handoff_check {
-            return Err(Stop::usage("--artifact goes with --handoff-check"));
-        }
+        goes_with(&[("--handoff-check", handoff_check && frame.is_none())], "--frame")?;
+        goes_with(&[("--artifact", !self.artifacts.is_empty() && !handoff_check)], "--handoff-check")?;
         if self.switch("project-instructions") && vendor.ambient().instructions.is_empty() {
             let others = adapter::words(|vendor| !vendor.ambient().instructions.is_empty());
             let word = vendor.facts().word;
@@ -394,10 +424,10 @@ impl Typed {
         }
         let decider = self.values.remove("decider").map(|value| decider(&value)).transpose()?;
         if decider.is_some() && asking.is_some() {
-            return Err(Stop::usage("--decider and --decisions ask are two that would decide; give one"));
+            return Err(wrong(&Mistake::Exclude("--decider and --decisions ask", "each would decide")));
         }
         if decider.is_some() && frame.is_none() {
-            return Err(Stop::usage("--decider without --frame: only what a frame admits is asked about"));
+            return Err(Stop::usage("--decider goes with --frame: only what a frame admits is asked about"));
         }
         let cwd = match self.path("cwd")? {
             Some(cwd) => cwd,
@@ -417,7 +447,7 @@ impl Typed {
             decider,
             model: self.word("model")?,
             cwd,
-            timeout: timeout.transpose()?,
+            timeout,
             format,
             verbose: self.switch("verbose"),
             fail_on_denied: self.switch("fail-on-denied"),
@@ -440,61 +470,38 @@ impl Typed {
     fn asking(&mut self, asked: bool) -> Result<Option<Asking>, Stop> {
         let (deadline, on_eof) = (self.word("deadline")?, self.word("on-eof")?);
         if !asked {
-            return match deadline.or(on_eof) {
-                None => Ok(None),
-                Some(_) => Err(Stop::usage("--deadline and --on-eof go with --decisions ask")),
-            };
+            let given = [("--deadline", deadline.is_some()), ("--on-eof", on_eof.is_some())];
+            return goes_with(&given, "--decisions ask").map(|()| None);
         }
-        let deadline = match deadline.as_deref().map(str::parse::<u64>) {
-            None => 300,
-            Some(Ok(seconds)) if (1..=LONGEST_WAIT).contains(&seconds) => seconds,
-            Some(_) => {
-                let usage = format!("--deadline takes a whole number of seconds from 1 to {LONGEST_WAIT}");
-                return Err(Stop::usage(usage));
-            }
-        };
-        let on_eof = match on_eof.as_deref() {
-            None | Some("deny") => OnEof::Deny,
-            Some("interrupt") => OnEof::Interrupt,
-            Some(_) => return Err(Stop::usage("--on-eof takes deny or interrupt")),
-        };
-        Ok(Some(Asking { deadline: Duration::from_secs(deadline), on_eof }))
+        let deadline = deadline.map(|word| number("--deadline", &word, (1, LONGEST_WAIT), SECONDS)).transpose()?;
+        let on_eof = on_eof.map(|word| one_of("--on-eof", &word, &ON_EOF)).transpose()?;
+        let deadline = Duration::from_secs(deadline.unwrap_or(300));
+        Ok(Some(Asking { deadline, on_eof: on_eof.unwrap_or(OnEof::Deny) }))
     }
 }
+
+const DECISIONS: [(&str, Policy); 3] =
+    [("frame", Policy::Frame), ("deny-only", Policy::DenyOnly), (ASK, Policy::Frame)];
+const FORMATS: [(&str, Format); 4] =
+    [("text", Format::Text), ("json", Format::Json), ("stream-json", Format::Stream), ("events", Format::Events)];
+const ON_EOF: [(&str, OnEof); 2] = [("deny", OnEof::Deny), ("interrupt", OnEof::Interrupt)];
+const CREDENTIALS: [(&str, Credentials); 3] =
+    [("inherit", Credentials::Inherit), ("api-key", Credentials::ApiKey), ("none", Credentials::None)];
 
 fn absolute(path: &Path) -> Result<PathBuf, Stop> {
     std::path::absolute(path).map_err(|error| Stop::usage(format!("{}: {}", path.display(), words(error))))
 }
 
-/// Words, the last after `or`.
-fn either(words: &[&str]) -> String {
-    match words {
-        [most @ .., one, last] => most.iter().map(|word| format!("{word}, ")).collect::<String>() + one + " or " + last,
-        words => words.concat(),
-    }
-}
-
 fn decider(value: &OsString) -> Result<String, Stop> {
-    let decider = Decider::parse(value).map_err(|why| Stop::usage(format!("--decider is {value:?}: {why}")))?;
-    #[expect(clippy::disallowed_methods, reason = "the sentence names the file")]
-    let found = std::fs::metadata(decider.path())
-        .map_err(|error| Stop::failed(format!("--decider {}: {}", decider.path().display(), words(error))))?;
-    let wanted = match &decider {
-        Decider::Program(_) if !found.is_file() || found.permissions().mode() & 0o111 == 0 => {
-            "a program that can be started"
-        }
-        Decider::Socket(_) if !found.file_type().is_socket() => "a socket",
-        _ => return text(value.clone(), "--decider"),
-    };
-    Err(Stop::failed(format!(
-        "--decider {}: it is not {wanted}, so every call would be denied",
-        decider.path().display()
-    )))
+    let given = text(value.clone(), "--decider")?;
+    let decider = Decider::parse(value).ok_or_else(|| not_taken("--decider", Decider::TAKES, &given, &[]))?;
+    crate::setup::answers(&decider).map_err(|why| Stop::failed(format!("--decider {why}")))?;
+    Ok(given)
 }
 
 fn artifact(given: &OsString) -> Result<(String, PathBuf), Stop> {
     let given = text(given.clone(), "--artifact")?;
-    let (name, path) = given.split_once('=').ok_or_else(|| Stop::usage("--artifact takes NAME=PATH"))?;
+    let (name, path) = given.split_once('=').ok_or_else(|| not_taken("--artifact", "NAME=PATH", &given, &[]))?;
     Ok((name.into(), absolute(Path::new(path))?))
 }
 

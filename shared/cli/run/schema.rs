@@ -3,13 +3,13 @@
 
 use std::ffi::OsString;
 
-use super::super::{about, text};
+use super::super::voice::{Arguments, Typed, no_flag_of, no_such, no_word_of, text};
 use super::PROGRAM;
 use super::options::help;
 use crate::os::Stop;
 
 /// The schemas, by the name that a caller asks with.
-const SCHEMAS: [(&str, &str); 8] = [
+const SCHEMAS: [(&str, &str); 9] = [
     ("event", include_str!("../../schema/event.json")),
     ("command", include_str!("../../schema/command.json")),
     ("stream", include_str!("../../schema/stream.json")),
@@ -17,6 +17,7 @@ const SCHEMAS: [(&str, &str); 8] = [
     ("audit", include_str!("../../schema/audit.json")),
     ("verify", include_str!("../../schema/verify.json")),
     ("doctor", include_str!("../../schema/doctor.json")),
+    ("list", include_str!("../../schema/list.json")),
     ("capabilities", include_str!("../../schema/capabilities.json")),
 ];
 
@@ -26,14 +27,13 @@ const SCHEMAS: [(&str, &str); 8] = [
 /// There is no such schema, and which there are.
 pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
     let mut name = None;
-    let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next()? {
-        if let Some(text) = about(&argument, PROGRAM, &help()) {
-            return Ok(text);
-        }
+    let mut arguments = Arguments::new(PROGRAM, help(), arguments);
+    while let Some(argument) = arguments.next(true)? {
         match argument {
-            lexopt::Arg::Value(word) if name.is_none() => name = Some(text(word, "the schema's name")?),
-            other => return Err(other.unexpected().into()),
+            Typed::About(text) => return Ok(text),
+            Typed::Word(word) if name.is_none() => name = Some(text(word, "the schema's name")?),
+            Typed::Word(word) => return Err(no_word_of("schema prints one at a time", &word)),
+            Typed::Flag(flag) => return Err(no_flag_of("schema", &flag)),
         }
     }
     let Some(name) = name else {
@@ -42,6 +42,6 @@ pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
     let found = SCHEMAS.iter().find(|(known, _)| *known == name);
     found.map(|(_, schema)| (*schema).to_string()).ok_or_else(|| {
         let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
-        Stop::usage(format!("there is no schema {name:?}; there are {}", names.join(", ")))
+        no_such("schema", &name, &names, &[])
     })
 }

@@ -32,23 +32,18 @@ pub enum Decider {
 }
 
 impl Decider {
-    /// Take `exec:/abs/program` or `unix:/abs/socket`.
-    ///
-    /// # Errors
-    /// What is wrong, to follow `… is …: `.
-    pub fn parse(value: &OsStr) -> Result<Decider, String> {
+    /// The forms that [`Decider::parse`] takes, in words.
+    pub const TAKES: &str = "exec:/abs/program or unix:/abs/socket";
+
+    /// Take `exec:/abs/program` or `unix:/abs/socket`. A path is absolute, since the working folder is the agent's to change.
+    pub fn parse(value: &OsStr) -> Option<Decider> {
         let bytes = value.as_bytes();
-        let path = |bytes: &[u8]| match Path::new(OsStr::from_bytes(bytes)) {
-            path if path.is_absolute() => Ok(path.into()),
-            _ => Err("its path is not absolute, and the working folder is the agent's to change".to_string()),
-        };
-        if let Some(rest) = bytes.strip_prefix(b"exec:") {
-            return path(rest).map(Decider::Program);
+        let path = |bytes: &[u8]| Some(PathBuf::from(OsStr::from_bytes(bytes))).filter(|path| path.is_absolute());
+        match (bytes.strip_prefix(b"exec:"), bytes.strip_prefix(b"unix:")) {
+            (Some(rest), _) => path(rest).map(Decider::Program),
+            (_, Some(rest)) => path(rest).map(Decider::Socket),
+            _ => None,
         }
-        if let Some(rest) = bytes.strip_prefix(b"unix:") {
-            return path(rest).map(Decider::Socket);
-        }
-        Err("a decider is exec:/abs/program or unix:/abs/socket".into())
     }
 
     /// The file that it is.
@@ -178,11 +173,11 @@ mod tests {
     #[test]
     fn a_decider_is_named_by_kind_and_absolute_path() {
         let parse = |word: &str| Decider::parse(OsStr::new(word));
-        assert_eq!(parse("exec:/a b"), Ok(Decider::Program("/a b".into())));
-        assert_eq!(parse("unix:/s"), Ok(Decider::Socket("/s".into())));
-        assert!(parse("exec:a").unwrap_err().starts_with("its path is not absolute"));
-        assert!(parse("/a").unwrap_err().starts_with("a decider is exec:"));
-        assert!(parse("").is_err() && parse("exec:").is_err());
+        assert_eq!(parse("exec:/a b"), Some(Decider::Program("/a b".into())));
+        assert_eq!(parse("unix:/s"), Some(Decider::Socket("/s".into())));
+        for none in ["exec:a", "unix:", "exec:", "/a", ""] {
+            assert_eq!(parse(none), None, "{none}");
+        }
     }
 
     #[test]

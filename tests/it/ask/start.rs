@@ -35,7 +35,7 @@ fn a_run_whose_needs_are_met_starts() {
         assert_eq!(Asking::start(&room, kind, &["--needs", "tool.decide,interrupt,halt"]).end().code, Some(0));
     }
     room.run("claude", &["--needs", "tool.decide"]).refused("tool.decide needs an embedder");
-    room.run("claude", &["--needs", "tool.undo"]).refused("there is no such command");
+    room.run("claude", &["--needs", "tool.undo"]).refused("--needs takes tool.decide, ");
 }
 
 #[test]
@@ -61,19 +61,20 @@ fn options_that_go_with_ask_and_options_that_do_not() {
     for format in ["text", "json", "stream-json"] {
         ask(&["--output-format", format]).refused("--decisions ask goes with --output-format events alone");
     }
-    ask(&["--decider", "exec:/bin/true"]).refused("two that would decide");
+    ask(&["--decider", "exec:/bin/true"])
+        .refused("--decider and --decisions ask do not go together: each would decide");
     for deadline in ["0", "591", "1.5", "-1", "x"] {
         ask(&[&format!("--deadline={deadline}")]).refused("--deadline takes a whole number of seconds from 1 to 590");
     }
     ask(&["--on-eof", "allow"]).refused("--on-eof takes deny or interrupt");
     for more in [["--deadline", "9"], ["--on-eof", "deny"]] {
-        room.run("claude", &more).refused("go with --decisions ask");
+        room.run("claude", &more).refused(" goes with --decisions ask");
     }
     let frame = room.path("frame.json");
     let frame = frame.to_str().unwrap();
     let run = |arguments: &[&str]| Ended::of(room.command("claude", arguments).output().unwrap());
-    run(&["-p", "x", "--decisions", "ask"]).refused("without --frame");
-    run(&["--decisions", "ask", "--frame", frame]).refused("say what to do");
+    run(&["-p", "x", "--decisions", "ask"]).refused("--decisions ask goes with --frame: only what");
+    run(&["--decisions", "ask", "--frame", frame]).refused("no prompt is given");
     run(&["--decisions", "ask", "--frame", frame, "-p"]).refused("standard input is for commands");
     run(&["-p", "--decisions", "ask", "--frame", frame]).refused("behind -p stands --decisions");
     run(&["-p", " ", "--decisions", "ask", "--frame", frame]).refused("the prompt is empty");

@@ -108,7 +108,8 @@ impl Home {
         let done = self.setup(arguments).assert().success();
         let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
         if arguments.contains(&"--json") {
-            crate::common::schema::holds("doctor", &serde_json::from_str(&text).unwrap());
+            let name = if arguments.first() == Some(&"list") { "list" } else { "doctor" };
+            crate::common::schema::holds(name, &serde_json::from_str(&text).unwrap());
         }
         text
     }

@@ -268,7 +268,8 @@ impl Scratch {
     pub fn frame(&self, name: &str, flags: &[&str]) -> PathBuf {
         let path = self.path(name);
         let answer = Run::of("mh-frame-seal").args(NEW).args(flags).args([OsStr::new("-o"), path.as_ref()]).answer();
-        assert_eq!(answer, Answer { code: 0, stdout: String::new(), stderr: String::new() });
+        assert_eq!((answer.code, &*answer.stdout), (0, ""), "{answer:?}");
+        assert!(answer.stderr.contains(": sealed ") && answer.stderr.lines().count() == 1, "{answer:?}");
         path
     }
 

@@ -9,8 +9,9 @@ use std::sync::{LazyLock, Mutex};
 
 use serde_json::Value;
 
-/// The names of our schemas, as `mh-run schema` prints them.
-pub const SCHEMAS: [&str; 8] = ["event", "command", "stream", "frame", "audit", "verify", "doctor", "capabilities"];
+/// The schemas, by the names that `mh-run schema` has for them.
+pub const SCHEMAS: [&str; 9] =
+    ["event", "command", "stream", "frame", "audit", "verify", "doctor", "list", "capabilities"];
 
 /// The program that checks values, one for all tests.
 struct Judge {

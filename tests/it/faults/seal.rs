@@ -124,7 +124,13 @@ fn on_a_full_disk_or_a_read_only_one_the_old_bytes_stay() {
         let (output, said) = on_a_disk(&Scratch::new(), before);
         assert_eq!(said, left, "{before}: {output:?}");
         let stderr = String::from_utf8_lossy(&output.stderr).trim().to_string();
-        assert!(stderr.starts_with("mh-frame-seal: failed to ") && stderr.ends_with(why), "{before}: {stderr}");
+        assert!(
+            stderr.starts_with("mh-frame-seal: ")
+                && stderr.contains("frame.json")
+                && !stderr.contains("mh-new")
+                && stderr.ends_with(why),
+            "{before}: {stderr}"
+        );
         shown += &format!("\na seal with {why}: exit 2, the old bytes");
     }
     let (output, said) = on_a_disk(&Scratch::new(), "true");

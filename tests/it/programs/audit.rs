@@ -166,7 +166,10 @@ fn the_audit_is_set_by_flag_or_variable_and_is_absolute() {
     for bad in ["", "audit.jsonl"] {
         let run = Run::hook(CODEX).frame(fixture("golden/frame.json")).args(["--audit", bad]).folder(scratch.root());
         let reason = run.stdin(shell(CODEX)).answer().denial();
-        assert!(reason.starts_with(&format!("mh-hook-codex: --audit (or MH_AUDIT) is '{bad}': it is ")), "{reason}");
+        assert!(
+            reason.starts_with(&format!("mh-hook-codex: --audit (or MH_AUDIT) takes an absolute path, not \"{bad}\"")),
+            "{reason}"
+        );
         assert!(!audit.exists());
     }
 }

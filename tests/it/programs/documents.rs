@@ -164,7 +164,7 @@ fn an_unreadable_file_differs_from_a_refused_document() {
         let answer = run("mh-frame-verify", [file]);
         assert_eq!((answer.code, answer.stdout), (2, format!("{file}: REFUSED unreadable: {why}\n")));
         let answer = run("mh-frame-seal", [file]);
-        assert_eq!((answer.code, answer.stderr), (2, format!("mh-frame-seal: {file}: unreadable: {why}\n")));
+        assert_eq!((answer.code, answer.stderr), (2, format!("mh-frame-seal: {file}: {why}\n")));
     }
 }
 

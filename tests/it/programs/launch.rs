@@ -61,7 +61,7 @@ fn a_frame_that_is_required_and_not_there_is_a_denial() {
         stopped(vendor, admitted(vendor).env("MH_REQUIRE_FRAME", "1"), why);
         passes(vendor, admitted(vendor).args(["--require-frame"]).frame(golden()));
         for value in ["0", "", "yes"] {
-            let why = format!("--require-frame (or MH_REQUIRE_FRAME) is '{value}': it is 1, or not set at all");
+            let why = format!("--require-frame (or MH_REQUIRE_FRAME) takes 1, or nothing at all, not \"{value}\"");
             stopped(vendor, admitted(vendor).env("MH_REQUIRE_FRAME", value), &why);
         }
     }
@@ -102,7 +102,7 @@ fn the_frame_must_have_the_pinned_digest() {
         stopped(vendor, admitted(vendor).frame(golden()).args(["--digest", &other]), &why);
         stopped(vendor, admitted(vendor).env("MH_FRAME", golden()).env("MH_FRAME_DIGEST", &other), &why);
         for bad in ["", "43A6F845", &GOLDEN.to_uppercase()] {
-            let why = format!("--digest (or MH_FRAME_DIGEST) is '{bad}': a digest is 64 lower-case hexadecimal digits");
+            let why = format!("--digest (or MH_FRAME_DIGEST) takes 64 lower-case hexadecimal digits, not \"{bad}\"");
             stopped(vendor, admitted(vendor).frame(golden()).args(["--digest", bad]), &why);
         }
         let why = "a digest is given and no frame that could have it; give --frame (or MH_FRAME) as well";
@@ -120,7 +120,7 @@ fn under_deny_only_an_admitted_call_is_left_to_the_vendor() {
         let nothing = fixture("frames/nothing.json");
         admitted(vendor).frame(&nothing).args(["--policy", "deny-only"]).answer().denial();
         for bad in ["", "Frame", "allow", "deny_only", "frame "] {
-            let why = format!("--policy (or MH_POLICY) is '{bad}': a policy is `frame` or `deny-only`");
+            let why = format!("--policy (or MH_POLICY) takes frame or deny-only, not \"{bad}\"");
             stopped(vendor, admitted(vendor).frame(golden()).args(["--policy", bad]), &why);
             stopped(vendor, admitted(vendor).env("MH_FRAME", golden()).env("MH_POLICY", bad), &why);
         }
@@ -132,9 +132,8 @@ fn a_deadline_is_a_whole_number_of_seconds() {
     for vendor in VENDORS {
         passes(vendor, admitted(vendor).frame(golden()).args(["--deadline", "600"]));
         for bad in ["0", "601", "-1", "1.5", "2s", ""] {
-            let why = format!(
-                "--deadline (or MH_DEADLINE) is '{bad}': a deadline is a whole number of seconds from 1 to 600"
-            );
+            let why =
+                format!("--deadline (or MH_DEADLINE) takes a whole number of seconds from 1 to 600, not \"{bad}\"");
             stopped(vendor, admitted(vendor).frame(golden()).args([format!("--deadline={bad}")]), &why);
         }
     }
@@ -167,7 +166,7 @@ fn with_a_frame_on_the_command_line_a_variable_that_differs_is_a_mistake() {
             ("MH_DECIDER", "exec:/bin/true"),
         ] {
             let why = format!(
-                "the environment has {variable}='{value}', and the command line does not say the same by --{}: settings come \
+                "the environment has {variable}=\"{value}\", and the command line does not say the same by --{}: settings come \
                  from one place, so take the variable out",
                 flag(variable)
             );
@@ -179,7 +178,7 @@ fn with_a_frame_on_the_command_line_a_variable_that_differs_is_a_mistake() {
         {
             let run = admitted(vendor).frame(golden()).args([&format!("--{}", flag(variable)), given]);
             let reason = run.env(variable, value).answer().denial();
-            assert!(reason.contains(&format!("the environment has {variable}='{value}'")), "{reason}");
+            assert!(reason.contains(&format!("the environment has {variable}=\"{value}\"")), "{reason}");
         }
         // variables with the same values are accepted
         let run = admitted(vendor).frame(golden()).args(["--digest", GOLDEN, "--policy", "frame", "--require-frame"]);
@@ -196,11 +195,19 @@ fn a_flag_that_is_not_known_blocks_with_the_reason() {
         for (args, why) in [
             (&["--fame", "/f"][..], "there is no flag --fame; see --help"),
             (&["-f"], "there is no flag -f; see --help"),
-            (&["frame.json"], "there is no argument 'frame.json'; see --help"),
+            (&["frame.json"], "there is no argument \"frame.json\"; see --help"),
             (&["--"], ""),
-            (&["--frame"], "missing argument for option '--frame'"),
+            (&["--frame"], "--frame takes a value, and none is given"),
+            (
+                &["--frame", "--audit", "/a"],
+                "--frame takes a value, and behind it stands --audit; a value that begins with - is joined: --frame=VALUE",
+            ),
+            (
+                &["--audit", "/a", "--deadline", "-1"],
+                "--deadline takes a value, and behind it stands -1; a value that begins with - is joined: --deadline=VALUE",
+            ),
             (&["--frame", "/a", "--frame", "/a"], "--frame is given twice"),
-            (&["--require-frame=1"], "unexpected argument for option '--require-frame': \"1\""),
+            (&["--require-frame=1"], "--require-frame takes no value, and is given \"1\""),
             (&["--help", "--table"], "there is no flag --help; see --help"),
         ] {
             if why.is_empty() {

@@ -127,7 +127,10 @@ fn three_exit_codes_tell_three_things() {
     assert_eq!((answer.code, answer.stdout.lines().count()), (1, 2));
     assert_eq!(run("mh-frame-verify", ["/nonexistent"]).code, 2);
     let answer = run("mh-frame-verify", [""; 0]);
-    assert_eq!((answer.code, &*answer.stderr), (2, "mh-frame-verify: no file is given; see --help\n"));
+    assert_eq!(
+        (answer.code, &*answer.stderr),
+        (2, "mh-frame-verify: no file is given: name one, or - for standard input; see --help\n")
+    );
 }
 
 // flop-labs/technocore-sonnet-challenge#3: the digest covered the file in place of its canonical form

@@ -157,6 +157,11 @@ fn sealed_elsewhere(document: &str) -> (String, String) {
     (sealed.digest().to_string(), sealed.document())
 }
 
+/// What is said of the golden frame when it has been written to this file.
+fn told(file: &str) -> Answer {
+    Answer { code: 0, stdout: String::new(), stderr: format!("mh-frame-seal: {file}: sealed {GOLDEN}\n") }
+}
+
 #[test]
 fn printing_goes_to_stdout_instead_of_the_document_or_beside_the_file() {
     let scratch = Scratch::new();
@@ -167,7 +172,9 @@ fn printing_goes_to_stdout_instead_of_the_document_or_beside_the_file() {
     assert_eq!(seal(&["--print", "digest"]), format!("{GOLDEN}\n"));
     assert_eq!(seal(&["--print=canonical"]), canonical);
     assert!(seal(&["--print", "text"]).ends_with(&format!("\n\nFrame digest: sha256 {GOLDEN}\n")));
-    assert_eq!(seal(&["-o", out]), "");
+    // the digest goes where no pipeline reads, and not at all where --print says what to say
+    let answer = Run::of("mh-frame-seal").args(["-o", out]).stdin(unsealed()).answer();
+    assert_eq!(answer, told(out));
     assert_eq!(fs_err::read_to_string(out).unwrap(), golden());
     fs_err::remove_file(out).unwrap();
     assert_eq!(seal(&["--print", "digest", "--output", out]), format!("{GOLDEN}\n"));
@@ -181,7 +188,7 @@ fn a_file_can_be_sealed_in_place_and_keeps_its_mode() {
     fs_err::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
     let before = fs_err::metadata(&file).unwrap().ino();
     let name = file.to_str().unwrap();
-    assert_eq!(good(run("mh-frame-seal", [name, "-o", name])), "");
+    assert_eq!(run("mh-frame-seal", [name, "-o", name]), told(name));
     assert_eq!(fs_err::read_to_string(&file).unwrap(), golden());
     let after = fs_err::metadata(&file).unwrap();
     assert_eq!(after.permissions().mode() & 0o7777, 0o640);
@@ -194,7 +201,7 @@ fn a_file_can_be_sealed_in_place_and_keeps_its_mode() {
 fn a_relative_name_is_written_in_the_working_folder() {
     let scratch = Scratch::new();
     let answer = Run::of("mh-frame-seal").folder(scratch.root()).args(["-o", "f.json"]).stdin(unsealed()).answer();
-    assert_eq!(good(answer), "");
+    assert_eq!(answer, told("f.json"));
     assert_eq!(fs_err::read_to_string(scratch.path("f.json")).unwrap(), golden());
 }
 
@@ -206,7 +213,8 @@ fn a_link_of_the_callers_own_is_followed() {
     symlink("real/frame.json", &link).unwrap();
     let name = link.to_str().unwrap();
     let answer = Run::of("mh-frame-seal").args(["-o", name]).stdin(unsealed()).answer();
-    let stderr = format!("mh-frame-seal: {name} is a link; wrote {}\n", file.display());
+    let Answer { stderr, .. } = told(name);
+    let stderr = format!("mh-frame-seal: {name} is a link; wrote {}\n{stderr}", file.display());
     assert_eq!(answer, Answer { code: 0, stdout: String::new(), stderr });
     assert!(fs_err::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs_err::read_to_string(&file).unwrap(), golden());
@@ -282,16 +290,23 @@ fn mistakes_on_the_command_line_are_refused() {
     let file = fixture("golden/frame.json");
     let file = file.to_str().unwrap();
     for (args, why) in [
-        (&[file, file][..], format!("unexpected argument \"{file}\"")),
+        (&[file, file][..], format!("there is no argument \"{file}\": one document is sealed at a time")),
         (&["--print", "all"], "--print takes digest, canonical or text, not \"all\"".into()),
-        (&["--print"], "missing argument for option '--print'".into()),
-        (&["-o"], "missing argument for option '-o'".into()),
-        (&["--admit", "shell"], "invalid option '--admit'".into()),
-        (&["-x"], "invalid option '-x'".into()),
-        (&["--new", "--reseal"], "--reseal is for a document, and --new builds one".into()),
-        (&["--new", file], format!("unexpected argument \"{file}\"")),
+        (&["--print"], "--print takes a value, and none is given".into()),
+        (&["-o"], "-o takes a value, and none is given".into()),
+        (&["--admit", "shell"], "--admit goes with --new".into()),
+        (&["-x"], "there is no flag -x".into()),
+        (
+            &["--new", "--reseal"],
+            "--new and --reseal do not go together: a frame that is built is sealed for the first time".into(),
+        ),
+        (
+            &["--new", file],
+            format!("there is no argument \"{file}\": --new builds the frame from flags, and reads no file"),
+        ),
     ] {
-        fails(run("mh-frame-seal", args), 2, &format!("{why}; see --help"));
+        let help = if why.contains(&format!("\"{file}\"")) { "" } else { "; see --help" };
+        fails(run("mh-frame-seal", args), 2, &format!("{why}{help}"));
     }
     assert_eq!(good(run("mh-frame-seal", ["--version"])), format!("mh-frame-seal {}\n", env!("CARGO_PKG_VERSION")));
     for help in ["--help", "-h"] {

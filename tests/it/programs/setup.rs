@@ -195,6 +195,6 @@ fn a_frame_that_is_refused_gets_no_entry() {
         answer.stderr
     );
     let answer = run("mh-setup", ["codex", "--print", "--frame", "/nonexistent"]);
-    let stderr = "mh-setup: /nonexistent: unreadable: no such file or directory\n".to_string();
+    let stderr = "mh-setup: /nonexistent: no such file or directory\n".to_string();
     assert_eq!(answer, Answer { code: 2, stdout: String::new(), stderr });
 }

@@ -13,10 +13,10 @@ fn a_wrong_command_line_is_refused_with_nothing_started() {
     let room = Room::new();
     room.claude(ANSWER).codex(ANSWER);
     for (kind, arguments, why) in [
-        ("gemini", &["-p", "x"][..], "say whose turn: claude or codex; see --help"),
-        ("claude", &[], "say what to do: -p TEXT"),
-        ("claude", &["--output-format", "json"], "say what to do"),
-        ("claude", &["--verbose"], "say what to do"),
+        ("gemini", &["-p", "x"][..], "\"gemini\" is no vendor; there are claude and codex; see --help"),
+        ("claude", &[], "no prompt is given: -p TEXT"),
+        ("claude", &["--output-format", "json"], "no prompt is given"),
+        ("claude", &["--verbose"], "no prompt is given"),
         ("claude", &["-p", "x", "-p", "y"], "the prompt is given twice"),
         ("claude", &["-p", "x", "--output-format", "yaml"], "--output-format takes text, json, stream-json or events"),
         ("claude", &["-p", "x", "--decisions", "observe"], "--decisions takes frame, deny-only or ask"),
@@ -26,8 +26,8 @@ fn a_wrong_command_line_is_refused_with_nothing_started() {
         ("claude", &["-p", "x", "--sandbox", "read-only"], "--sandbox is for codex"),
         ("codex", &["-p", "x", "--sandbox", "none"], "--sandbox takes read-only"),
         ("codex", &["-p", "x", "--project-instructions"], "--project-instructions is for claude"),
-        ("claude", &["-p", "x", "--handoff-check"], "--handoff-check without --frame"),
-        ("claude", &["-p", "x", "--decider", "exec:/bin/sh"], "--decider without --frame"),
+        ("claude", &["-p", "x", "--handoff-check"], "--handoff-check goes with --frame"),
+        ("claude", &["-p", "x", "--decider", "exec:/bin/sh"], "--decider goes with --frame"),
         ("claude", &["-p", "x", "--decider", "exec:/nowhere"], "--decider /nowhere: no such file"),
         ("claude", &["-p", "x", "--decider", "exec:/etc/passwd"], "--decider /etc/passwd: it is not a program"),
         ("claude", &["-p", "x", "--decider", "unix:/etc/passwd"], "--decider /etc/passwd: it is not a socket"),
@@ -35,7 +35,7 @@ fn a_wrong_command_line_is_refused_with_nothing_started() {
         ("claude", &["-p", "x", "--cwd", "/nowhere"], "/nowhere: not a folder"),
         ("claude", &["-p", "x", "--mcp-config", "/nowhere"], "/nowhere: no such file"),
         ("claude", &["-p", "x", "--nonsense"], "there is no flag --nonsense"),
-        ("claude", &["-p", "x", "more"], "unexpected argument \"more\""),
+        ("claude", &["-p", "x", "more"], "there is no argument \"more\"; see --help"),
         ("claude", &["-p", "x", "--needs", "interrupt,steer"], "UNSUPPORTED_CONTROL: steer cannot be honoured"),
         ("claude", &["-p", "x", "--needs", "tool.decide"], "UNSUPPORTED_CONTROL: tool.decide needs an embedder"),
         ("claude", &["-p", "x", "--", "--bare"], "SHADOWED: --bare: "),
@@ -70,7 +70,7 @@ fn a_frame_that_is_refused_is_refused_before_the_start() {
     room.claude(ANSWER);
     let run =
         |arguments: &[&str]| Ended::of(room.command("claude", &[&["-p", "x"], arguments].concat()).output().unwrap());
-    run(&["--frame", "missing.json"]).refused("missing.json: unreadable: no such file or directory");
+    run(&["--frame", "missing.json"]).refused("missing.json: no such file or directory");
     let frame = room.path("frame.json");
     let frame = frame.to_str().unwrap();
     run(&["--frame", frame, "--digest", &"0".repeat(64)]).refused("frame.json: pinned: ");

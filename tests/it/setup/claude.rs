@@ -251,8 +251,8 @@ fn what_was_changed_by_hand_in_our_entries_is_said_to_be_gone() {
     scratch.frame("frame.json", &[Operation::FileRead, Operation::Shell]);
     let claude: &[&str] = &["claude", "--project", ".", "--frame", "../frame.json"];
     let codex: &[&str] = &["codex", "--frame", "../frame.json"];
-    let args = ("\"deny-only\"", "\"deny-only\", \"--decider\", \"exec:/d\"");
-    let line = ("'deny-only'", "'deny-only' '--decider' 'exec:/d'");
+    let args = ("\"deny-only\"", "\"deny-only\", \"--no-self-protect\"");
+    let line = ("'deny-only'", "'deny-only' '--no-self-protect'");
     for (arguments, file, (from, to)) in [(claude, FILE, args), (codex, "codex/config.toml", line)] {
         let said = || {
             let done = scratch.setup(arguments).assert().success();

@@ -133,7 +133,7 @@ fn every_measured_way_in_a_file_of_claude_is_named_with_its_key() {
     let done = scratch.setup(&["doctor", "claude"]).env("MH_POLICY", "frame").assert().code(1);
     let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
     assert!(
-        text.contains("the environment has MH_POLICY='frame', and the command line does not say the same"),
+        text.contains("the environment has MH_POLICY=\"frame\", and the command line does not say the same"),
         "{text}"
     );
 }
@@ -185,7 +185,7 @@ fn the_environment_and_the_env_file_of_codex_are_what_its_line_is_fired_with() {
     for (text, cause) in [
         ("BASH_ENV=/x\n", "/codex/.env: BASH_ENV names a file that bash runs"),
         ("export LD_PRELOAD='/x.so'\n", "/codex/.env: LD_PRELOAD tells the loader"),
-        ("MH_FRAME=/f\n", "the environment has MH_FRAME='/f'"),
+        ("MH_FRAME=/f\n", "the environment has MH_FRAME=\"/f\""),
     ] {
         scratch.write("codex/.env", text);
         dead(&scratch, "codex", DEAD, cause);
@@ -248,7 +248,7 @@ fn what_lets_calls_run_comes_before_what_would_deny_them() {
 #[test]
 fn nothing_registered_names_what_to_do_and_a_worktree_names_its_main_checkout() {
     let scratch = Home::new();
-    dead(&scratch, "claude", "absent", "say mh-setup claude --project . --frame FILE, or --user");
+    dead(&scratch, "claude", "absent", "say mh-setup claude --project . --frame FILE, or --local, or --user");
     dead(&scratch, "codex", "absent", "say mh-setup codex --frame FILE");
     claude(&scratch);
     let own = scratch.at("project/.git/worktrees/linked");
@@ -308,7 +308,11 @@ fn an_entry_that_is_not_as_it_was_written_is_altered_and_not_fired() {
         ("\"matcher\": \"*\"", "\"matcher\": \"Bash\"", "hooks.PreToolUse: its `matcher` is not \"*\""),
         ("\"onFailure\": \"block\"", "\"onFailure\": \"allow\"", "its `onFailure` is not \"block\""),
         ("\"timeout\": 30", "\"timeout\": 30, \"async\": true", "it has `async`, so nobody waits for its answer"),
-        ("\"timeout\": 30", "\"timeout\": 3", "it is not as mh-setup writes it"),
+        (
+            "\"timeout\": 30",
+            "\"timeout\": 3",
+            "its `timeout` is not 30, which leaves the hook the time that its line says",
+        ),
         ("\"deny-only\"", "\"deny-only\", \"--no-self-protect\"", "its command line is not one that mh-setup writes"),
         ("\"PreToolUse\"", "\"pretooluse\"", "`hooks.pretooluse` is not an event; it is spelled PreToolUse"),
         ("\"PreToolUse\"", "\"Odd\"", "hooks.PreToolUse has no entry of ours"),

@@ -5,3 +5,4 @@ mod codex;
 mod doctor;
 mod older;
 mod refusals;
+mod teams;

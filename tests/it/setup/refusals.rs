@@ -146,9 +146,7 @@ fn a_refused_frame_writes_nothing() {
     scratch.write("frame.json", "{}");
     assert!(scratch.fails(&WRITE, 1).contains("frame.json: untagged: "));
     assert!(
-        scratch
-            .fails(&["claude", "--project", ".", "--frame", "../none.json"], 2)
-            .contains("none.json: unreadable: no such file")
+        scratch.fails(&["claude", "--project", ".", "--frame", "../none.json"], 2).contains("none.json: no such file")
     );
     assert!(!scratch.at("project/.claude").exists());
 }
@@ -180,19 +178,25 @@ fn a_link_that_leads_nowhere_or_a_folder_is_not_written_over() {
 fn what_does_not_go_together_is_usage() {
     let scratch = Home::new();
     for (arguments, wanted) in [
-        (&["claude", "--frame", "../frame.json"][..], "say where: --project DIR or --user"),
-        (&["claude", "--user", "--project", ".", "--frame", "f"], "--user and --project are different places"),
-        (&["claude", "--user"], "say which frame: --frame FILE"),
+        (&["claude", "--frame", "../frame.json"][..], "no place is given: --project DIR, --local or --user"),
+        (
+            &["claude", "--user", "--project", ".", "--frame", "f"],
+            "--user and --project do not go together: they are two places",
+        ),
+        (&["claude", "--user"], "no frame is given: --frame FILE"),
         (&["codex", "--project", ".", "--frame", "../frame.json"], "--project is for claude"),
         (&["codex", "--print", "--shell", "--frame", "../frame.json"], "--shell is for claude"),
         (&["claude", "--shell", "--user", "--frame", "../frame.json"], "--shell goes with --print"),
-        (&["claude", "--remove", "--print"], "say one"),
-        (&["claude", "--remove", "--user", "--frame", "f"], "--remove takes the entries out whatever they say"),
-        (&["doctor", "--frame", "f"], "doctor takes --project, --settings and --json alone"),
-        (&["doctor", "cursor"], "doctor takes claude, codex, or neither for both"),
-        (&["cursor"], "say for which vendor"),
-        (&[], "say for which vendor"),
-        (&["claude", "--user", "--project", "../none", "--frame", "f"], "different places"),
+        (&["claude", "--remove", "--print"], "--print and --remove do not go together"),
+        (
+            &["claude", "--remove", "--user", "--frame", "f"],
+            "--remove and --frame do not go together: entries are taken out whatever they say",
+        ),
+        (&["doctor", "--frame", "f"], "--frame does not go with doctor: it looks at what is set up"),
+        (&["doctor", "cursor"], "\"cursor\" is no vendor; there are claude and codex"),
+        (&["cursor"], "\"cursor\" is no vendor; there are claude and codex"),
+        (&[], "no vendor is given: claude or codex; or say doctor, or list"),
+        (&["claude", "--user", "--project", "../none", "--frame", "f"], "they are two places"),
         (&["claude", "--project", "../none", "--frame", "../frame.json"], "none: no such folder"),
     ] {
         let said = scratch.fails(arguments, 2);

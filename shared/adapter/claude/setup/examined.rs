@@ -34,7 +34,7 @@ impl ReadSettings {
                 missing.display()
             )));
         }
-        let places = SettingsFiles { etc: etc.into(), user: user_folder(&own), project: project.into(), flag };
+        let places = SettingsFiles { etc: etc.into(), user: user_folder(&own)?, project: project.into(), flag };
         Ok(ReadSettings { project: project.into(), files: places.read() })
     }
 }
@@ -167,6 +167,11 @@ fn entries(files: &[SettingsFile], report: &mut Report) -> Vec<WholeEntry> {
         // what else is registered beside it denies for itself, and takes nothing away
         report.notes.append(&mut report.why);
     }
+    let broken = files.iter().filter_map(|file| Some((file, file.broken.as_ref()?)));
+    let nothing = all.is_empty() && report.state == Liveness::Absent;
+    for (settings, why) in broken.filter(|_| nothing) {
+        report.unreadable(&settings.path, why);
+    }
     all
 }
 
@@ -184,7 +189,7 @@ fn complete(at: usize, file: &Path, root: &Spanned) -> Result<Option<WholeEntry>
             SettingsEntry::Exact(line, terms, form) => {
                 let shell = (form == EntryForm::Shell).then(|| line.shell_words() + SHELL_END);
                 let found = WholeEntry { at, file: file.into(), line, terms, shell, older: None };
-                if *whole.get_or_insert_with(|| found.clone()) != found {
+                if !whole.get_or_insert_with(|| found.clone()).goes_with(&found) {
                     why.push(format!("hooks.{event} has another line than the events before it"));
                 }
             }
@@ -259,7 +264,7 @@ fn vendors_word(guard: &SettingsFile, project: &Path, report: &mut Report) {
 /// See [`Examined::absent`].
 fn hint(project: &Path, report: &mut Report) {
     let above = project.ancestors().skip(1).map(|folder| folder.join(".claude/settings.json"));
-    let home = user_folder(&own).map(|folder| folder.join("settings.json"));
+    let home = user_folder(&own).ok().flatten().map(|folder| folder.join("settings.json"));
     let ours = |file: &PathBuf| names(&fs_err::read_to_string(file).unwrap_or_default(), Claude::FACTS.program);
     for file in above.filter(|file| Some(file) != home.as_ref()).filter(&ours) {
         report.why.push(format!(
@@ -275,7 +280,7 @@ fn hint(project: &Path, report: &mut Report) {
             file.display()
         ));
     }
-    let next = "say mh-setup claude --project . --frame FILE, or --user";
+    let next = "say mh-setup claude --project . --frame FILE, or --local, or --user";
     report.why.push(format!("nothing of ours in any file that is read here; {next}"));
 }
 

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::{LOCAL, PROJECT};
 use crate::adapter::Environment;
-use crate::adapter::setup::file::text_of;
+use crate::adapter::setup::Unplaced;
+use crate::adapter::setup::file::{named_by, text_of};
 use crate::adapter::setup::report::Loss;
 use crate::adapter::setup::tree::{self, Spanned};
 use crate::os::git;
@@ -64,10 +66,15 @@ pub struct SettingsFile {
     pub broken: Option<String>,
 }
 
-/// The folder of the user's settings.
-pub fn user_folder(environment: Environment<'_>) -> Option<PathBuf> {
-    let named = environment("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    named.or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".claude")))
+/// The folder of the user's settings; none, where nothing names one.
+///
+/// # Errors
+/// What names it is relative.
+pub fn user_folder(environment: Environment<'_>) -> Result<Option<PathBuf>, Unplaced> {
+    match named_by("CLAUDE_CONFIG_DIR", environment)? {
+        Some(named) => Ok(Some(named)),
+        None => Ok(named_by("HOME", environment)?.map(|home| home.join(".claude"))),
+    }
 }
 
 impl SettingsFiles {
@@ -75,7 +82,7 @@ impl SettingsFiles {
     pub fn read(&self) -> Vec<SettingsFile> {
         let mut files = Vec::new();
         files.extend(self.user.as_ref().map(|folder| (Rank::User, folder.join("settings.json"))));
-        files.push((Rank::Project, self.project.join(".claude/settings.json")));
+        files.push((Rank::Project, self.project.join(PROJECT)));
         files.extend(self.local_folders().into_iter().map(|folder| (Rank::Local, folder.join(LOCAL))));
         files.extend(self.flag.clone().map(|file| (Rank::Flag, file)));
         let mut layers: Vec<SettingsFile> =
@@ -84,9 +91,6 @@ impl SettingsFiles {
         layers
     }
 }
-
-/// Where a folder's settings on this machine are.
-const LOCAL: &str = ".claude/settings.local.json";
 
 impl SettingsFiles {
     /// The folders whose local settings are read: the one that the vendor is started in, and before it the root of the

@@ -16,9 +16,12 @@ use std::path::{Path, PathBuf};
 use crate::adapter::Registration;
 use crate::adapter::claude::{Claude, EVENTS, EntryForm, FAILS_CLOSED_FROM, SHELL_END, group, managed, settings};
 use crate::adapter::setup::file::absolute;
-use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
+use crate::adapter::setup::terms::{EntryTerms, names, shell_word, unquoted};
 use crate::adapter::setup::tree::{self, Spanned};
-use crate::adapter::setup::{EntryPlace, Examined, Objection, Offers, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::adapter::setup::{
+    EntryPlace, Examined, Objection, Offers, PrintedForm, Setup, Standing, Unplaced, Unspliced,
+};
+use crate::json::Fault;
 use crate::os::release::{Installed, NoAnswer, installed};
 
 impl Setup for Claude {
@@ -36,6 +39,9 @@ impl Setup for Claude {
     fn offers(&self) -> &'static Offers {
         &Offers {
             project: Ok("the settings of the project that is started in DIR"),
+            local: Ok(
+                "settings.local.json of the project in --project DIR, else of the working folder: for this machine",
+            ),
             user: "the user's settings",
             print: "JSON for a settings file of Claude Code",
             shell: Ok("the form for releases before 2.1.295, which know no onFailure"),
@@ -46,15 +52,11 @@ impl Setup for Claude {
 
     fn file(&self, place: &EntryPlace) -> Result<PathBuf, Unplaced> {
         match place {
-            EntryPlace::Untold => Err(Unplaced::Untold("say where: --project DIR or --user".into())),
-            EntryPlace::Project(project) => {
-                // as the vendor names the folder that it is started in
-                let real = fs_err::canonicalize(project).ok().filter(|project| project.is_dir());
-                let real = real.ok_or_else(|| Unplaced::Missing(format!("{}: no such folder", project.display())))?;
-                Ok(real.join(".claude/settings.json"))
-            }
+            EntryPlace::Untold => Err(Unplaced::Untold("no place is given: --project DIR, --local or --user".into())),
+            EntryPlace::Project(project) => Ok(real(project)?.join(PROJECT)),
+            EntryPlace::Local(project) => Ok(real(project)?.join(LOCAL)),
             EntryPlace::User => {
-                let folder = user_folder(&|name| std::env::var_os(name));
+                let folder = user_folder(&|name| std::env::var_os(name))?;
                 let folder =
                     folder.ok_or_else(|| Unplaced::Missing("neither CLAUDE_CONFIG_DIR nor HOME is set".into()))?;
                 Ok(absolute(&folder)?.join("settings.json"))
@@ -97,13 +99,34 @@ impl Setup for Claude {
         only_entries_differ(old, new)
     }
 
-    fn altered(&self, text: &str) -> Vec<&'static str> {
-        let found = tree::json(text).map(|root| found(&root)).unwrap_or_default();
-        found
-            .into_iter()
-            .filter(|(_, found)| matches!(found, SettingsEntry::Altered(_)))
-            .map(|(event, _)| event)
-            .collect()
+    fn standing(&self, text: &str) -> Result<Vec<Standing>, Fault> {
+        if blank(text) {
+            return Ok(Vec::new());
+        }
+        let of = |(event, found)| {
+            let stands = match found {
+                SettingsEntry::Nothing => None,
+                SettingsEntry::Altered(why) => Some(Err(why)),
+                SettingsEntry::Exact(line, terms, _) => Some(Ok((line, terms))),
+            };
+            (event, stands)
+        };
+        let all: Vec<Standing> = found(&tree::json(text)?).into_iter().map(of).collect();
+        Ok(if all.iter().all(|(_, stands)| stands.is_none()) { Vec::new() } else { all })
+    }
+
+    fn homes(&self, etc: &Path) -> Vec<(PathBuf, Option<String>)> {
+        let user = user_folder(&|name| std::env::var_os(name)).ok().flatten();
+        let user = user.map(|folder| (folder.join("settings.json"), Some("mh-setup claude --user --remove".into())));
+        user.into_iter().chain(machine(etc).into_iter().map(|file| (file.path, None))).collect()
+    }
+
+    fn of_project(&self, folder: &Path) -> Vec<(PathBuf, Option<String>)> {
+        let shown = shell_word(folder);
+        vec![
+            (folder.join(PROJECT), Some(format!("mh-setup claude --project {shown} --remove"))),
+            (folder.join(LOCAL), Some(format!("mh-setup claude --local --project {shown} --remove"))),
+        ]
     }
 
     fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, NoAnswer>)> {
@@ -115,6 +138,18 @@ impl Setup for Claude {
     fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, Unplaced> {
         Ok(Box::new(examined::ReadSettings::read(etc, project, flag)?))
     }
+}
+
+/// A project's settings, for everybody who works in it.
+pub(super) const PROJECT: &str = ".claude/settings.json";
+
+/// A project's settings on this machine.
+pub(super) const LOCAL: &str = ".claude/settings.local.json";
+
+/// A project's folder as the vendor names the one that it is started in.
+fn real(project: &Path) -> Result<PathBuf, Unplaced> {
+    let real = fs_err::canonicalize(project).ok().filter(|project| project.is_dir());
+    real.ok_or_else(|| Unplaced::Missing(format!("{}: no such folder", project.display())))
 }
 
 /// This hook entry runs our hook program, however it is spelled.
@@ -184,12 +219,12 @@ fn reading(found: &Spanned) -> SettingsEntry {
     let written = tree::json(&group(&line, form, None));
     match written.is_ok_and(|written| written.same(found)) {
         true => SettingsEntry::Exact(line, terms, form),
-        false => SettingsEntry::Altered(difference(found, entry)),
+        false => SettingsEntry::Altered(difference(found, entry, line.timeout())),
     }
 }
 
 /// Name the difference to the entry that is written, for the keys by which it holds.
-fn difference(group: &Spanned, entry: &Spanned) -> String {
+fn difference(group: &Spanned, entry: &Spanned, limit: u32) -> String {
     let spelled = |node: Option<&Spanned>| node.map_or("missing", Spanned::noun);
     if group.get("matcher").and_then(Spanned::text) != Some("*") {
         return "its `matcher` is not \"*\", so some calls pass it by".into();
@@ -202,8 +237,15 @@ fn difference(group: &Spanned, entry: &Spanned) -> String {
     }
     match entry.get("async") {
         Some(node) if node.bool() != Some(false) => "it has `async`, so nobody waits for its answer".into(),
+        _ if entry.get("timeout").is_none_or(|node| !is_number(node, limit)) => {
+            format!("its `timeout` is not {limit}, which leaves the hook the time that its line says")
+        }
         _ => "it is not as mh-setup writes it".into(),
     }
+}
+
+fn is_number(node: &Spanned, number: u32) -> bool {
+    matches!(&node.value, tree::Value::Number(text) if *text == number.to_string())
 }
 
 /// The commands of other people's hooks on our events, with the event.

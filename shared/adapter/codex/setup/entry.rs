@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::adapter::Registration;
 use crate::adapter::codex::CONTEXT_TOKENS;
+use crate::adapter::setup::terms::{EntryTerms, unquoted};
 use crate::seal::Digest;
 
 /// The events that the guard has to hear, with the names that trust goes by.
@@ -25,9 +26,13 @@ pub const FEATURES: [(&str, bool); 2] = [("hooks", true), ("unified_exec_tty", f
 /// By what name the vendor calls the file in which settings of the command line would stand.
 pub const SESSION: &str = "/<session-flags>/config.toml";
 
-/// Seconds that the vendor gives an entry of a file, above those that `timeout` gives the hook,
-/// above the hook's own deadline: when the vendor's run out, the call runs.
-const TIMEOUT: u32 = Registration::PATIENCE + 10;
+/// Seconds that the vendor gives an entry of a file with this command, above those that `timeout` gives the hook, above
+/// the deadline that is on the hook's line: when the vendor's run out, the call runs.
+fn limit(command: &str) -> u32 {
+    let words = parts(command).and_then(|parts| unquoted(parts.words)).unwrap_or_default();
+    let line = words.split_first().and_then(|(program, flags)| Some(EntryTerms::of(flags)?.registration(program)));
+    line.map_or(Registration::PATIENCE + 10, |line| line.timeout())
+}
 
 const LIMITS: [&str; 2] = ["/usr/bin/timeout", "/bin/timeout"];
 
@@ -63,6 +68,8 @@ pub struct Parts<'a> {
     pub sealed_off: bool,
     /// The program that limits the hook's time, where there is one.
     pub limit: Option<&'static str>,
+    /// The seconds that the hook itself has by that limit.
+    pub patience: Option<u32>,
 }
 
 /// Take a command apart, if it is built as [`command`] builds it, or built it in 0.1.0.
@@ -72,10 +79,15 @@ pub fn parts(command: &str) -> Option<Parts<'_>> {
         Some(words) => (true, words),
         None => (false, words),
     };
-    let time = limit_words(Registration::PATIENCE);
-    let limited = |path: &'static str| Some((path, words.strip_prefix(path)?.strip_prefix(&time)?));
-    let limited = LIMITS.into_iter().find_map(limited);
-    Some(Parts { words: limited.map_or(words, |(_, words)| words), sealed_off, limit: limited.map(|(path, _)| path) })
+    let limited = |path: &'static str| {
+        let (seconds, rest) = words.strip_prefix(path)?.strip_prefix(" -k 1 ")?.split_once(' ')?;
+        let patience = seconds.parse::<u32>().ok()?.checked_sub(5)?;
+        limit_words(patience).trim_end().ends_with(&format!(" {seconds}")).then_some((path, patience, rest))
+    };
+    Some(match LIMITS.into_iter().find_map(limited) {
+        Some((path, patience, words)) => Parts { words, sealed_off, limit: Some(path), patience: Some(patience) },
+        None => Parts { words, sealed_off, limit: None, patience: None },
+    })
 }
 
 #[derive(Serialize)]
@@ -105,7 +117,7 @@ fn context_limit(event: &str) -> Option<u32> {
 
 /// The hash by which Codex trusts an entry of ours in a file.
 pub fn trusted_hash(event: &str, command: &str) -> String {
-    hash(event, command, TIMEOUT)
+    hash(event, command, limit(command))
 }
 
 /// The hash by which Codex trusts an entry of ours at this event: over compact JSON with sorted
@@ -125,10 +137,11 @@ pub fn trust_key(config: &str, event: &str, group: usize, entry: usize) -> Strin
 
 /// The tables of an entry.
 pub fn group(event: &str, command: &str) -> String {
-    let limit = context_limit(event).map(|limit| format!("additionalContextLimit = {limit}\n")).unwrap_or_default();
+    let context = context_limit(event).map(|limit| format!("additionalContextLimit = {limit}\n")).unwrap_or_default();
     format!(
-        "[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {TIMEOUT}\n{limit}",
-        basic(command)
+        "[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\ntype = \"command\"\ncommand = {}\ntimeout = {}\n{context}",
+        basic(command),
+        limit(command)
     )
 }
 

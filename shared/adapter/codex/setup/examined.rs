@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::shell::{ShellKind, zsh_start_up};
 use super::{
-    Around, ConfigEntry, ConfigFile, ConfigFiles, ConfigRank, HOMELESS, Older, distrust, features_lost, found, home,
-    others,
+    Around, ConfigEntry, ConfigFile, ConfigFiles, ConfigRank, Older, distrust, features_lost, found, others, own_home,
 };
 use crate::adapter::codex::{Codex, PROJECTS_GATED_FROM, command, parts};
 use crate::adapter::setup::report::{Liveness, Report, SeenFile};
@@ -29,8 +28,7 @@ pub(super) struct ReadConfig {
 
 impl ReadConfig {
     pub(super) fn read(etc: &Path, project: &Path) -> Result<ReadConfig, Unplaced> {
-        let home = home(&own).ok_or_else(|| Unplaced::Missing(HOMELESS.into()))?;
-        let places = ConfigFiles { etc: etc.into(), home, project: project.into() };
+        let places = ConfigFiles { etc: etc.into(), home: own_home()?, project: project.into() };
         let gated = match installed(Codex::FACTS.word) {
             Installed::At(_, release) => Release::find(PROJECTS_GATED_FROM).is_none_or(|from| release >= from),
             _ => true,
@@ -166,6 +164,13 @@ fn entries(files: &[ConfigFile], report: &mut Report) -> Vec<WholeEntry> {
     if !all.is_empty() {
         report.notes.append(&mut report.why);
     }
+    let heard =
+        |file: &&ConfigFile| !matches!(file.rank, ConfigRank::Profile | ConfigRank::Project | ConfigRank::Hooks);
+    let broken = files.iter().filter(heard).filter_map(|file| Some((file, file.broken.as_ref()?)));
+    let nothing = all.is_empty() && report.state == Liveness::Absent;
+    for (config, why) in broken.filter(|_| nothing) {
+        report.unreadable(&config.path, why);
+    }
     all
 }
 
@@ -202,7 +207,7 @@ fn complete(at: usize, config: &ConfigFile, all: All) -> Result<WholeEntry, (Liv
             let file = config.path.to_string_lossy();
             unheard.extend(distrust(root, &file, snake, group, command).map(|why| format!("hooks.{event}: {why}")));
         }
-        if *whole.get_or_insert_with(|| found.clone()) != found {
+        if !whole.get_or_insert_with(|| found.clone()).goes_with(&found) {
             altered.push(format!("hooks.{event} has another line than the events before it"));
         }
     }

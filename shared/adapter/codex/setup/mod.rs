@@ -21,10 +21,11 @@ use crate::adapter::Registration;
 use crate::adapter::codex::{
     Codex, EVENTS, TRUSTS_FROM, codex_lacks, command, config, group, managed, parts, trust_key, trusted_hash,
 };
-use crate::adapter::setup::file::in_words;
+use crate::adapter::setup::file::{in_words, named_by};
 use crate::adapter::setup::terms::{EntryTerms, names, unquoted};
 use crate::adapter::setup::tree::{Member, Spanned};
-use crate::adapter::setup::{EntryPlace, Examined, Offers, PrintedForm, Setup, Unplaced, Unspliced};
+use crate::adapter::setup::{EntryPlace, Examined, Offers, PrintedForm, Setup, Standing, Unplaced, Unspliced};
+use crate::json::Fault;
 use crate::seal::VerifiedFrame;
 
 /// The words for a home that nothing names.
@@ -32,8 +33,16 @@ const HOMELESS: &str = "neither CODEX_HOME nor HOME is set";
 
 /// The user's configuration, by the name that Codex has for it, which trust is keyed with.
 fn own_config() -> Result<PathBuf, Unplaced> {
-    let home = home(&|name| std::env::var_os(name)).ok_or_else(|| Unplaced::Missing(HOMELESS.into()))?;
-    Ok(home.join("config.toml"))
+    Ok(own_home()?.join("config.toml"))
+}
+
+/// The folder of it.
+fn own_home() -> Result<PathBuf, Unplaced> {
+    let own = |name: &str| std::env::var_os(name);
+    if named_by("CODEX_HOME", &own)?.is_none() {
+        named_by("HOME", &own)?;
+    }
+    home(&own).ok_or_else(|| Unplaced::Missing(HOMELESS.into()))
 }
 
 impl Setup for Codex {
@@ -51,6 +60,7 @@ impl Setup for Codex {
     fn offers(&self) -> &'static Offers {
         &Offers {
             project: Err("codex takes trust from the user's configuration alone, so the entries stand there too"),
+            local: Err("codex takes trust from the user's configuration alone, so the entries stand there too"),
             user: "config.toml in its home (always)",
             print: "TOML for the config.toml of Codex with the hashes by which it trusts them",
             shell: Err("codex always runs a shell"),
@@ -94,13 +104,29 @@ impl Setup for Codex {
         in_words(file).is_ok_and(|file| only_entries_differ(old.unwrap_or_default(), new, &file))
     }
 
-    fn altered(&self, text: &str) -> Vec<&'static str> {
-        let found = parse(text).map(|config| found(&config.root)).unwrap_or_default();
-        found
-            .into_iter()
-            .filter(|(.., found)| matches!(found, ConfigEntry::Altered(_)))
-            .map(|(event, ..)| event)
-            .collect()
+    fn standing(&self, text: &str) -> Result<Vec<Standing>, Fault> {
+        let of = |(event, _, found)| {
+            let stands = match found {
+                ConfigEntry::Nothing => None,
+                ConfigEntry::Altered(why) => Some(Err(why)),
+                ConfigEntry::Exact(line, terms, _) | ConfigEntry::Older(Older { line, terms, .. }) => {
+                    Some(Ok((line, terms)))
+                }
+            };
+            (event, stands)
+        };
+        let config = parse(text.trim_start_matches('\u{feff}'))?;
+        let all: Vec<Standing> = found(&config.root).into_iter().map(of).collect();
+        Ok(if all.iter().all(|(_, stands)| stands.is_none()) { Vec::new() } else { all })
+    }
+
+    fn homes(&self, etc: &Path) -> Vec<(PathBuf, Option<String>)> {
+        let user = own_config().ok().map(|file| (file, Some("mh-setup codex --remove".into())));
+        user.into_iter().chain(machine(etc).into_iter().map(|file| (file.path, None))).collect()
+    }
+
+    fn of_project(&self, folder: &Path) -> Vec<(PathBuf, Option<String>)> {
+        vec![(folder.join(".codex/config.toml"), None)]
     }
 
     fn lacks(&self, frame: &VerifiedFrame) -> Option<String> {
@@ -193,7 +219,8 @@ fn reading(event: &str, found: &Spanned, at: usize) -> ConfigEntry {
         let words = unquoted(parts.words)?;
         let terms = EntryTerms::of(words.get(1..)?)?;
         let line = terms.registration(words.first()?);
-        (line.shell_words() == parts.words).then_some((said, parts, line, terms))
+        let fits = parts.patience.is_none_or(|patience| patience == line.patience);
+        (fits && line.shell_words() == parts.words).then_some((said, parts, line, terms))
     });
     let Some((said, parts, line, terms)) = read else {
         return ConfigEntry::Altered("its command line is not one that mh-setup writes".into());

@@ -300,8 +300,8 @@ fn git(scratch: &Scratch, words: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Makes the project a repository with a linked worktree.
-fn worktree(scratch: &Scratch) -> Result<(), String> {
+/// The project as a repository with a linked worktree in it.
+pub fn worktree(scratch: &Scratch) -> Result<(), String> {
     if scratch.exists("linked") {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 //! behaviour.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{List, MARK, all_but, hold, pinned, place, text_of, touch};
@@ -151,12 +152,56 @@ fn written(list: &mut List) {
         }
         outcome.effect(scratch.exists(MARK))
     }
+    deciders(list);
     list.blocked("mh-setup writes the entry: it is live", |codex, scratch| run(codex, scratch, &[], None));
     list.ran("mh-setup writes the next step's frame: it is the one in force", |codex, scratch| {
         run(codex, scratch, &[], Some("shell"))
     });
     list.ran("mh-setup --remove: the configuration is as it was", |codex, scratch| {
         run(codex, scratch, &[&["--remove"]], None)
+    });
+}
+
+/// Deciders that `mh-setup` puts in: Codex trusts an entry with another limit, the doctor asks nobody, and one that takes
+/// longer than the usual limit has the time that was asked for.
+fn deciders(list: &mut List) {
+    const ANSWER: &str = r#"id=$(sed -n 's/.*"call_id":"\([^"]*\)".*/\1/p'); printf '{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"%s","decision":DECISION}\n' "$id""#;
+    fn run(codex: &Codex, scratch: &Scratch, decision: &str) -> Result<(bool, String, String), String> {
+        let steady = Steady::new(scratch)?;
+        let frame = steady.frame(scratch, &all_but(&["web.read"]))?;
+        let decider = steady.0.join("decider");
+        let asked = scratch.logs.join("asked");
+        let text = format!("#!/bin/sh\n: > '{}'\n{decision}\n", asked.display());
+        fs::write(&decider, text)
+            .and_then(|()| fs::set_permissions(&decider, fs::Permissions::from_mode(0o755)))
+            .map_err(|error| format!("could not write the decider: {error}"))?;
+        let session = Session::new(codex, scratch, Mode::Direct, Script::calls(Mode::Direct, &[touch()]));
+        let stub = session.prepare()?;
+        let which = format!("exec:{}", decider.display());
+        let words = ["--frame", &frame, "--policy", "frame", "--decider", &which, "--deadline", "40"];
+        steady.setup(scratch, &words)?;
+        let (live, said) = doctor_of(codex, scratch, &steady.program(), &[], &[])?;
+        if !live || asked.exists() {
+            return Err(format!("asked: {}; {said}", asked.exists()));
+        }
+        let outcome = session.run_on(&stub)?;
+        Ok((scratch.exists(MARK), outcome.told(), said))
+    }
+    let deny = ANSWER.replace("DECISION", r#"{"decision":"deny","reason":"the embedder would rather not"}"#);
+    list.holds(
+        "mh-setup --decider: doctor calls it live and asks nobody, and a denial holds",
+        move |codex, scratch| {
+            let (ran, told, said) = run(codex, scratch, &deny)?;
+            hold(
+                [(!ran, "the call did not run"), (told.contains("would rather not"), "it says why")],
+                &format!("{told}; {said}"),
+            )
+        },
+    );
+    let slow = format!("sleep 22\n{}", ANSWER.replace("DECISION", r#"{"decision":"allow"}"#));
+    list.holds("mh-setup --deadline: a decider that takes 22 seconds of 40 is waited for", move |codex, scratch| {
+        let (ran, told, said) = run(codex, scratch, &slow)?;
+        hold([(ran, "the call ran")], &format!("{told}; {said}"))
     });
 }
 
