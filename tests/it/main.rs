@@ -11,6 +11,7 @@ mod ask;
 mod clients;
 mod common;
 mod decider;
+mod docs;
 mod faults;
 mod install;
 mod layout;

@@ -17,15 +17,7 @@ pub struct Home {
 
 impl Home {
     pub fn new() -> Home {
-        let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let base = match permissions::temporary(&built) {
-            None => built,
-            // a checkout in a temporary folder: the home is the one place that is none
-            Some(_) => {
-                PathBuf::from(std::env::var_os("HOME").expect("no HOME, and the checkout is in a temporary folder"))
-            }
-        };
-        let root = tempfile::Builder::new().prefix(".mh-setup-test-").tempdir_in(base).unwrap();
+        let root = Home::beside();
         let scratch = Home { root };
         // with a root of its own: what lies above it, in a home, is no configuration of the project's
         for folder in ["bin", "home", "codex", "project", "path", ".git"] {
@@ -47,6 +39,19 @@ impl Home {
         scratch.vendor("claude", "2.1.332 (Claude Code)");
         scratch.vendor("codex", "codex-cli 0.171.0");
         scratch
+    }
+
+    /// A folder that is in no temporary one.
+    pub fn beside() -> tempfile::TempDir {
+        let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let base = match permissions::temporary(&built) {
+            None => built,
+            // a checkout in a temporary folder: the home is the one place that is none
+            Some(_) => {
+                PathBuf::from(std::env::var_os("HOME").expect("no HOME, and the checkout is in a temporary folder"))
+            }
+        };
+        tempfile::Builder::new().prefix(".mh-setup-test-").tempdir_in(base).unwrap()
     }
 
     /// No program of this name on PATH.

@@ -10,6 +10,7 @@ mod beyond;
 mod case;
 mod claude;
 mod codex;
+mod docs;
 mod entry;
 mod frame;
 mod http;

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ask::{self, Side};
 use crate::case::{Case, Seen, Want};
+use crate::docs;
 use drive::Run;
 
 /// The cases so far, and the vendor's program they run.
@@ -102,5 +103,6 @@ pub fn cases(program: &Path) -> Vec<Case> {
     setup::add(&mut cases);
     live::add(&mut cases);
     cases.all.extend(ask::cases(&Side::Claude(program.into())));
+    cases.all.extend(docs::cases("claude", program));
     cases.all
 }
