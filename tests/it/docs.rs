@@ -7,6 +7,9 @@
 use std::path::Path;
 
 use fs_err as fs;
+use metaharness::adapter::claude::Claude;
+use metaharness::adapter::codex::Codex;
+use metaharness::adapter::run::Run as VendorRun;
 use page_check::{Mark, Page, Place, alike, differs, play, rewritten};
 
 use crate::common::home::Home;
@@ -139,4 +142,70 @@ fn a_page_is_held_to_its_commands() {
     // a shell that is left in the middle of a page has not run it
     let page = Page::of("docs/made-up.md", "```console run\n$ exit\n$ true\n```\n").unwrap();
     assert!(play(&page, &place, |_| true).is_err());
+}
+
+/// The rows of the first table under a heading, each cell's words between backticks.
+#[track_caller]
+fn table(page: &str, heading: &str) -> Vec<Vec<Vec<String>>> {
+    let text = fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
+    let (_, section) = text.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("{page} has no {heading}"));
+    let rows = section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let words = |cell: &str| cell.split('`').skip(1).step_by(2).map(String::from).collect();
+    rows.skip(2).map(|row| row.split('|').skip(1).map(words).collect()).collect()
+}
+
+/// All words of a column, in order of the alphabet.
+fn column(rows: &[Vec<Vec<String>>], at: usize) -> Vec<String> {
+    let mut all: Vec<String> = rows.iter().flat_map(|row| row[at].clone()).collect();
+    all.sort();
+    all
+}
+
+fn sorted(names: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+    let mut all: Vec<String> = names.into_iter().map(Into::into).collect();
+    all.sort();
+    all
+}
+
+fn schema(name: &str) -> serde_json::Value {
+    let file = Path::new(ROOT).join(format!("shared/schema/{name}.json"));
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// What the alternatives of a schema are called.
+fn alternatives(schema: &serde_json::Value) -> Vec<String> {
+    let of = |one: &serde_json::Value| one["$ref"].as_str().unwrap().trim_start_matches("#/$defs/").to_string();
+    sorted(schema["oneOf"].as_array().unwrap().iter().map(of))
+}
+
+fn words(list: &serde_json::Value) -> Vec<String> {
+    sorted(list.as_array().unwrap().iter().map(|word| word.as_str().unwrap()))
+}
+
+#[test]
+fn the_tables_name_all_that_there_is_and_nothing_else() {
+    assert_eq!(column(&table("docs/embed.md", "### Event lines"), 0), alternatives(&schema("event")));
+    assert_eq!(column(&table("docs/embed.md", "### Commands"), 0), alternatives(&schema("command")));
+
+    let outcomes = column(&table("docs/run.md", "## Outcomes and exit codes"), 1);
+    assert_eq!(outcomes, words(&schema("event")["$defs"]["outcome"]["enum"]));
+
+    let mut operations = words(&schema("frame")["$defs"]["operation"]["oneOf"][0]["properties"]["op"]["enum"]);
+    operations.push("mcp.call:SERVER/TOOL".into());
+    assert_eq!(column(&table("docs/frame.md", "## Operations"), 0), sorted(operations));
+}
+
+#[test]
+fn the_options_after_two_dashes_are_those_that_are_passed_on() {
+    let rows = table("docs/run.md", "## Options after --");
+    for (at, vendor) in [(1, &Claude as &dyn VendorRun), (2, &Codex)] {
+        let own = vendor.options();
+        let names = own.passed.iter().map(|passed| passed.name).chain(own.short.iter().map(|(short, _)| *short));
+        assert_eq!(column(&rows, at), sorted(names));
+    }
+    let text = fs::read_to_string(Path::new(ROOT).join("docs/run.md")).unwrap();
+    let (_, keys) = text.split_once("\n`-c` takes ").unwrap();
+    let keys = keys.split(", and no other key").next().unwrap().split('`').skip(1).step_by(2);
+    let own = Codex.options().settings.as_ref().unwrap().keys;
+    assert_eq!(sorted(keys.map(|key| key.replace('…', ""))), sorted(own.iter().copied()));
 }

@@ -3,6 +3,7 @@
 //! Every fenced block of a page says in its info string what it is:
 //!
 //! * `console run`: commands behind `$ `, each with what it prints. They run in the order of the page, in one shell.
+//! * `console run whole`: one command, and all the rest is what it prints, lines that begin with `$ ` too.
 //! * `console run-vendor claude`: the same, for the real vendor; the suite on the real vendors runs it.
 //! * `console not-run: why`: commands that no test runs.
 //! * `sh file NAME`, and any other language: a file of the reader's, which the commands below it find.
@@ -38,6 +39,8 @@ pub struct Block {
     /// The line of its fence, counted from 1.
     pub line: usize,
     pub mark: Mark,
+    /// Whether it is one command, and all the rest is what that prints.
+    pub whole: bool,
     /// Where its text stands in the page's lines.
     pub text: Range<usize>,
 }
@@ -83,7 +86,8 @@ impl Page {
                 }
                 match Mark::of(info) {
                     Ok(mark) => {
-                        let block = Block { line: at + 1, mark, text: at + 1..end };
+                        let whole = info.ends_with(" run whole");
+                        let block = Block { line: at + 1, mark, whole, text: at + 1..end };
                         if block.mark.runs() && !page.lines[at + 1].starts_with("$ ") {
                             fault(at + 1, "a block that runs begins with a command: $ …".into());
                         }
@@ -118,7 +122,8 @@ impl Page {
         for at in block.text.clone() {
             let line = self.lines[at].as_str();
             let last = steps.last_mut();
-            match (line.strip_prefix("$ "), last) {
+            let command = line.strip_prefix("$ ").filter(|_| !block.whole || at == block.text.start);
+            match (command, last) {
                 (Some(command), _) => {
                     steps.push(Step { command: command.into(), shown: at + 1..at + 1 });
                 }
@@ -196,6 +201,12 @@ mod tests {
         assert_eq!(steps[1], Step { command: "cat <<E\nx\nE".into(), shown: 11..12 });
         assert_eq!(page.shown(&steps[0]), ["a", "b"]);
         assert_eq!(page.anchors(), ["two-words"]);
+    }
+
+    #[test]
+    fn a_command_may_print_lines_that_look_like_commands() {
+        let page = Page::of("a.md", "```console run whole\n$ a\n$ b\nc\n```\n").unwrap();
+        assert_eq!(page.steps(&page.blocks[0]), [Step { command: "a".into(), shown: 2..4 }]);
     }
 
     #[test]

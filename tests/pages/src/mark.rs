@@ -18,7 +18,7 @@ impl Mark {
         let (_, mark) = info.split_once(' ').unwrap_or((info, ""));
         let (word, rest) = mark.split_once(' ').unwrap_or((mark, ""));
         match (word, rest.trim()) {
-            ("run", "") => Ok(Mark::Run),
+            ("run", "" | "whole") => Ok(Mark::Run),
             ("run-vendor", "") => Err("run-vendor says which vendor: claude or codex".into()),
             ("run-vendor", vendor) => Ok(Mark::RunVendor(vendor.into())),
             ("not-run:", "") => Err("not-run: says why".into()),
