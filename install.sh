@@ -79,6 +79,7 @@ build() {
     place_target
     echo 'building, which takes a minute or two the first time' >&2
     built=$("$here/tests/release/build" --target-dir "$target" --bins)
+    pages=$built/manual
     root=$here
 }
 
@@ -136,6 +137,7 @@ unpack() {
     tar -xzf "$scratch/tarball" -C "$scratch/unpacked"
     root=$scratch/unpacked/$top
     built=$root/bin
+    pages=$root
 
     [ -f "$root/SHA256SUMS" ] || fail "$from is no release: there is no SHA256SUMS in it"
     (cd "$root" && find . -type f ! -path ./SHA256SUMS) | sed 's,^\./,,' | sort >"$scratch/names"
@@ -223,6 +225,7 @@ install_all() {
             cp "$file" "$kept"
         fi
     done
+    manual put_page
     frame=${frame:-$share/read-only.json}
 
     echo "installed in $bin: $programs"
@@ -264,10 +267,33 @@ The next step is the same with the next frame.
 END
 }
 
+# The man pages and completions: each of them, and where its reader looks for it below share.
+manual() {
+    for program in $programs; do
+        "$1" "man/$program.1" "$prefix/share/man/man1/$program.1"
+        "$1" "completions/$program.bash" "$prefix/share/bash-completion/completions/$program"
+        "$1" "completions/$program.zsh" "$prefix/share/zsh/site-functions/_$program"
+        "$1" "completions/$program.fish" "$prefix/share/fish/vendor_completions.d/$program.fish"
+    done
+}
+
+put_page() {
+    # a release from before there were any has none
+    [ -f "$pages/$1" ] || return 0
+    mkdir -p "${2%/*}"
+    cp "$pages/$1" "$2"
+}
+
+take_page() {
+    rm -f "$2"
+    rmdir "${2%/*}" 2>/dev/null || :
+}
+
 uninstall() {
     for program in $programs; do
         rm -f "$bin/$program"
     done
+    manual take_page
     for file in "$here"/fixtures/frames/*.json; do
         if cmp -s "$file" "$share/${file##*/}"; then rm -f "$share/${file##*/}"; fi
     done

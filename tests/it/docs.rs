@@ -113,9 +113,9 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
             } else {
                 Path::new(ROOT).join(folder).join(file)
             };
-            let to = path.canonicalize().ok();
+            let to = fs::canonicalize(path).ok();
             let known =
-                |to: &Path| pages.iter().find(|page| Path::new(ROOT).join(&page.name).canonicalize().unwrap() == to);
+                |to: &Path| pages.iter().find(|page| fs::canonicalize(Path::new(ROOT).join(&page.name)).unwrap() == to);
             let there = to.as_deref().is_some_and(|to| {
                 anchor.is_empty() || known(to).is_some_and(|page| page.anchors().iter().any(|one| one == anchor))
             });

@@ -16,6 +16,7 @@ mod faults;
 mod install;
 mod layout;
 mod lines;
+mod manual;
 mod programs;
 mod run;
 mod setup;

@@ -35,7 +35,7 @@ impl Place {
     /// # Errors
     /// The file that could not be made.
     pub fn new(home: &Path, built: &Path, root: &Path) -> io::Result<Place> {
-        let home = home.canonicalize()?;
+        let home = fs::canonicalize(home)?;
         let place = Place { home, env: Vec::new(), limit: LIMIT };
         for folder in [".local/bin", ".cargo/bin", "site/.git", "site/src", "site/docs", "frames"] {
             fs::create_dir_all(place.at(folder))?;

@@ -2,7 +2,7 @@
 //! is written there instead.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use page_check::{Mark, Model, Page, Place, Said, alike, differs, play, rewritten};
@@ -39,7 +39,7 @@ pub fn cases(vendor: &'static str, program: &Path) -> Vec<Case> {
     names.into_iter().filter(concerns).map(case).collect()
 }
 
-fn held(vendor: &str, program: &PathBuf, name: &str, scratch: &Scratch) -> Result<(), String> {
+fn held(vendor: &str, program: &Path, name: &str, scratch: &Scratch) -> Result<(), String> {
     let read = || Page::read(Path::new(ROOT), name).map_err(|faults| faults.join("; "));
     let page = read()?;
     let mut place = Place::new(&scratch.home, &scratch.bin, Path::new(ROOT))
