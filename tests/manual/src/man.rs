@@ -8,12 +8,14 @@ use crate::help::{Help, Part, Program};
 pub fn page(program: &Program, others: &[&str]) -> String {
     let Program { name, version, help, .. } = program;
     let mut out = format!(".TH {} 1 \"\" \"metaharness-hooks {version}\" \"User Commands\"\n", name.to_uppercase());
+    // the first thing that it says of itself
     let first = help.parts.iter().find_map(|part| match part {
-        Part::Text(text) => text.split_inclusive(". ").next().map(|first| first.trim_end_matches(['.', ' ', ':'])),
+        Part::Text(text) => text.split(". ").next().and_then(|text| text.split(": ").next()),
         Part::Term(..) => None,
     });
     section(&mut out, "NAME");
-    let _ = writeln!(out, "{} \\- {}", escaped(name), escaped(&uncapital(first.unwrap_or_default())));
+    let _ =
+        writeln!(out, "{} \\- {}", escaped(name), escaped(&uncapital(first.unwrap_or_default().trim_end_matches('.'))));
     section(&mut out, "SYNOPSIS");
     synopsis(&mut out, help);
     section(&mut out, "DESCRIPTION");
