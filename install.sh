@@ -123,6 +123,7 @@ build() {
     place_target
     echo 'building, which takes a minute or two the first time, and then a network for the crates' >&2
     built=$("$here/tests/release/build" --target-dir "$target" --bins) || unbuilt
+    pages=$built/manual
     root=$here
 }
 
@@ -179,6 +180,7 @@ unpack() {
     tar -xzf "$scratch/tarball" -C "$scratch/unpacked"
     root=$scratch/unpacked/$top
     built=$root/bin
+    pages=$root
 
     [ -f "$root/SHA256SUMS" ] || fail "$from is no release: there is no SHA256SUMS in it"
     (cd "$root" && find . -type f ! -path ./SHA256SUMS) | sed 's,^\./,,' | sort >"$scratch/names"
@@ -279,6 +281,7 @@ install_all() {
             cp "$file" "$kept"
         fi
     done
+    manual put_page
     [ -z "$made" ] || printf '%s' "$made" >>"${share%/frames}/folders"
     made=
 
@@ -310,6 +313,28 @@ verified() {
     [ -z "$frame" ] || why=$("$stage/mh-frame-verify" --quiet "$frame" 2>/dev/null) || fail "$why; nothing was changed"
 }
 
+# The man pages and completions: each of them, and where its reader looks for it below share.
+manual() {
+    for program in $programs; do
+        "$1" "man/$program.1" "$prefix/share/man/man1/$program.1"
+        "$1" "completions/$program.bash" "$prefix/share/bash-completion/completions/$program"
+        "$1" "completions/$program.zsh" "$prefix/share/zsh/site-functions/_$program"
+        "$1" "completions/$program.fish" "$prefix/share/fish/vendor_completions.d/$program.fish"
+    done
+}
+
+put_page() {
+    # a release from before there were any has none
+    [ -f "$pages/$1" ] || return 0
+    make "${2%/*}"
+    cp "$pages/$1" "$2"
+}
+
+take_page() {
+    rm -f "$2"
+    rmdir "${2%/*}" 2>/dev/null || :
+}
+
 uninstall() {
     scratch=$(mktemp -d)
     # it outlives the others, to say which entries start a program that is gone
@@ -317,6 +342,7 @@ uninstall() {
     for program in $programs; do
         rm -f "$bin/$program"
     done
+    manual take_page
     for file in "$here"/fixtures/frames/*.json; do
         if cmp -s "$file" "$share/${file##*/}"; then rm -f "$share/${file##*/}"; fi
     done

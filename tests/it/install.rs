@@ -10,6 +10,14 @@ use fs_err::os::unix::fs::symlink;
 const PROGRAMS: [&str; 6] =
     ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
 
+/// Of the man pages and completions, those of one program, where their readers look for them.
+const PAGES: [&str; 4] = [
+    "man/man1/mh-run.1",
+    "bash-completion/completions/mh-run",
+    "zsh/site-functions/_mh-run",
+    "fish/vendor_completions.d/mh-run.fish",
+];
+
 /// A program of the checkout, with a prefix and a home of its own; the toolchain stays the caller's.
 fn start(scratch: &Path, program: impl AsRef<Path>) -> Command {
     let home = std::env::var_os("HOME").unwrap();
@@ -100,11 +108,16 @@ fn what_is_installed_is_static_works_twice_and_goes_away() {
     let frame = scratch.path().join("prefix/share/metaharness/frames/read-only.json");
     assert!(Command::new(bin.join("mh-frame-verify")).arg("--status").arg(frame).status().unwrap().success());
 
+    let share = scratch.path().join("prefix/share");
+    let pages = || PAGES.iter().filter(|page| share.join(page).is_file()).count();
+    assert_eq!(pages(), PAGES.len());
+
     let settings = scratch.path().join("home/.claude/settings.json");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     fs::write(&settings, format!("{{\"hooks\": \"{}\"}}", bin.join("mh-hook-claude").display())).unwrap();
     install(scratch.path(), &["--uninstall"]);
     assert!(PROGRAMS.iter().all(|program| !bin.join(program).exists()));
+    assert_eq!(pages(), 0);
     assert!(settings.exists());
 }
 
@@ -130,6 +143,10 @@ fn a_release_is_what_a_checkout_installs() {
     let bytes = |home: &Path, program: &str| fs::read(home.join("prefix/bin").join(program)).unwrap();
     for program in PROGRAMS {
         assert!(bytes(checkout.path(), program) == bytes(scratch.path(), program), "{program}");
+    }
+    let page = |home: &Path, page: &str| fs::read(home.join("prefix/share").join(page)).unwrap();
+    for name in PAGES {
+        assert!(page(checkout.path(), name) == page(scratch.path(), name), "{name}");
     }
     let said =
         |output: Output, home: &Path| String::from_utf8(output.stdout).unwrap().replace(home.to_str().unwrap(), "HOME");

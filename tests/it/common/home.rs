@@ -16,15 +16,7 @@ pub struct Home {
 
 impl Home {
     pub fn new() -> Home {
-        let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let base = match permissions::temporary(&built) {
-            None => built,
-            // the checkout is in a temporary folder, and the home is the one place that is not
-            Some(_) => {
-                PathBuf::from(std::env::var_os("HOME").expect("no HOME, and the checkout is in a temporary folder"))
-            }
-        };
-        let root = tempfile::Builder::new().prefix(".mh-setup-test-").tempdir_in(base).unwrap();
+        let root = Home::beside();
         let scratch = Home { root };
         // a `.git` makes the folder a root of its own, so configuration above it does not count
         for folder in ["bin", "home", "codex", "project", "path", ".git"] {
@@ -48,7 +40,20 @@ impl Home {
         scratch
     }
 
-    /// Remove this program from PATH.
+    /// A folder that is in no temporary one.
+    pub fn beside() -> tempfile::TempDir {
+        let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let base = match permissions::temporary(&built) {
+            None => built,
+            // a checkout in a temporary folder: the home is the one place that is none
+            Some(_) => {
+                PathBuf::from(std::env::var_os("HOME").expect("no HOME, and the checkout is in a temporary folder"))
+            }
+        };
+        tempfile::Builder::new().prefix(".mh-setup-test-").tempdir_in(base).unwrap()
+    }
+
+    /// No program of this name on PATH.
     pub fn without_vendor(&self, word: &str) {
         fs::remove_file(self.at(&format!("path/{word}"))).unwrap();
     }

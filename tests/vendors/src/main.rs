@@ -9,6 +9,7 @@ mod beyond;
 mod case;
 mod claude;
 mod codex;
+mod docs;
 mod entry;
 mod frame;
 mod http;

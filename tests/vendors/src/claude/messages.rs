@@ -63,7 +63,7 @@ fn answer(request: &Request, script: &Script, kept: &Mutex<Vec<Value>>, logs: &s
 fn blocks(script: &Script, body: &Value, number: usize) -> (Vec<Value>, &'static str) {
     let last_words = |text: &str| (vec![json!({"type": "text", "text": text})], "end_turn");
     let Some((turn_number, turn)) = script.turn(body) else {
-        return last_words("That is all.");
+        return last_words(script.last_words(body));
     };
     thread::sleep(turn.delay);
     let results: Vec<String> = answers(body).into_iter().map(|answer| answer.text).collect();

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ask::{self, Side};
 use crate::case::{Case, Seen, Want};
+use crate::docs;
 use drive::Run;
 
 struct Cases {
@@ -101,5 +102,6 @@ pub fn cases(program: &Path) -> Vec<Case> {
     setup::add(&mut cases);
     live::add(&mut cases);
     cases.all.extend(ask::cases(&Side::Claude(program.into())));
+    cases.all.extend(docs::cases("claude", program));
     cases.all
 }

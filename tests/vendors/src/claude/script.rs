@@ -44,9 +44,22 @@ pub struct Script {
     pub service: Service,
     main: Vec<Turn>,
     others: Vec<(String, Vec<Turn>)>,
+    words: Vec<(String, String)>,
 }
 
 impl Script {
+    /// The last words in the conversation whose first message holds `word`.
+    pub fn says(&mut self, word: &str, words: &str) {
+        self.words.push((word.into(), words.into()));
+    }
+
+    /// What ends this conversation.
+    pub fn last_words(&self, request: &Value) -> &str {
+        let first = text_of(&request["messages"][0]["content"]);
+        let own = self.words.iter().find(|(word, _)| first.contains(word.as_str()));
+        own.map_or("That is all.", |(_, words)| words)
+    }
+
     pub fn push(&mut self, calls: Vec<Call>, delay: Duration) {
         self.main.push(Turn { calls, delay });
     }

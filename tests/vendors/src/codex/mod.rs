@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ask::{self, Side};
 use crate::case::Case;
+use crate::docs;
 use session::Codex;
 
 pub fn cases(program: &Path) -> Vec<Case> {
@@ -21,6 +22,7 @@ pub fn cases(program: &Path) -> Vec<Case> {
     for mode in script::Mode::BOTH {
         all.extend(ask::cases(&Side::Codex(codex.clone(), mode)));
     }
+    all.extend(docs::cases("codex", &codex.program));
     all
 }
 

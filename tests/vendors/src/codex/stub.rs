@@ -113,7 +113,8 @@ fn respond(request: &Request, script: &Script, state: &Mutex<State>) -> Response
 }
 
 fn part_of(script: &Script, body: &Value, first: bool) -> String {
-    if first {
+    // a script without a main part is for several sessions, each found by its prompt
+    if first && (!script.main.is_empty() || script.others.is_empty()) {
         return "main".into();
     }
     let text = body["input"].to_string();
