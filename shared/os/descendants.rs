@@ -15,9 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Keep other programs of the same user from opening this process's descriptors: stdout carries the answer, and stdin
 /// may carry the embedder's commands. Root is kept out only if it may not trace.
-///
-/// # Errors
-/// The system refuses it.
 #[cfg(target_os = "linux")]
 pub fn shut() -> Result<(), Error> {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};

@@ -37,7 +37,7 @@ fn regular(path: &Path) -> std::io::Result<(OwnedFd, usize)> {
 /// Read a regular file of at most `limit` bytes through one handle, so that the bytes that are checked are the bytes
 /// that were read.
 ///
-/// [`Refusal::Unreadable`] or [`Refusal::TooLarge`].
+/// The refusal is [`Refusal::Unreadable`] or [`Refusal::TooLarge`].
 pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     let unreadable = |error: std::io::Error| Refusal::Unreadable(words(error));
     let (file, size) = regular(path).map_err(unreadable)?;

@@ -1,7 +1,7 @@
 //! Everything that touches the operating system: stdin, stdout and stderr, signals, files, child processes.
 // `Error` names the file, so this room needs no `fs_err`; a call whose error is dropped needs no name
 #![allow(clippy::disallowed_methods)]
-// the hooks are built without `run` and use only a part of this room
+// a build without `run`, as of the hooks alone, uses only a part of this room
 #![cfg_attr(not(feature = "run"), allow(dead_code, unused_imports))]
 
 mod atomic;
