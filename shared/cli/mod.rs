@@ -1,6 +1,7 @@
 //! The programs: arguments in, exit code out. `bins/` only starts them.
 
 mod explain;
+mod faults;
 mod new;
 #[cfg(feature = "run")]
 mod run;
@@ -21,7 +22,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::frame::{BARE_OPERATIONS, NoOperation, Operation};
+use crate::frame::{BARE_OPERATIONS, NoOperation, Operation, Part, parts};
+use crate::json::{Layout, Writer};
 use crate::os::{self, End, Stop, VERSION, complain};
 use crate::seal::{MAX_BYTES, Refusal, VerifiedFrame};
 
@@ -66,6 +68,7 @@ enum Print {
     Digest,
     Canonical,
     Text,
+    Enforced,
 }
 
 impl Print {
@@ -74,7 +77,8 @@ impl Print {
             "digest" => Ok(Print::Digest),
             "canonical" => Ok(Print::Canonical),
             "text" => Ok(Print::Text),
-            _ => Err(Stop::usage(format!("--print takes digest, canonical or text, not {word:?}"))),
+            "enforced" => Ok(Print::Enforced),
+            _ => Err(Stop::usage(format!("--print takes digest, canonical, text or enforced, not {word:?}"))),
         }
     }
 
@@ -84,8 +88,40 @@ impl Print {
             Print::Digest => format!("{}\n", frame.digest()),
             Print::Canonical => frame.canonical(),
             Print::Text => frame.text().whole() + "\n",
+            Print::Enforced => enforced(frame),
         }
     }
+}
+
+/// What of a frame is enforced, what is looked at when a turn is over, and what the model is only told.
+fn enforced(frame: &VerifiedFrame) -> String {
+    let mut out = String::new();
+    for Part { key, held, how, here } in parts(frame.frame()) {
+        let how = if how.is_empty() { "to the model" } else { how };
+        let here = if here.is_empty() { "nothing here".into() } else { here };
+        out.push_str(&format!("{key:<12} {:<9} {how}\n{:<12} {here}\n", held.word(), ""));
+    }
+    out
+}
+
+/// The same for programs.
+fn enforced_json(frame: &VerifiedFrame) -> String {
+    let mut out = Writer::new(Layout::Canonical);
+    out.object();
+    out.member("digest", frame.digest().as_str());
+    out.key("parts");
+    out.array();
+    for Part { key, held, how, here } in parts(frame.frame()) {
+        out.object();
+        out.member("key", key);
+        out.member("held", held.word());
+        out.nullable("how", Some(how).filter(|how| !how.is_empty()));
+        out.nullable("here", Some(&*here).filter(|here| !here.is_empty()));
+        out.end_object();
+    }
+    out.end_array();
+    out.end_object();
+    out.finish() + "\n"
 }
 
 /// The value of a flag, which has to be text.

@@ -1,7 +1,9 @@
 //! The seal: the digest over a frame's canonical form, and the one way to a frame that may decide.
 
+mod faults;
 mod refusal;
 
+pub use faults::{DocumentFault, faults};
 pub use refusal::{MAX_BYTES, Refusal};
 
 use std::fmt;

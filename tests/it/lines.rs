@@ -586,6 +586,14 @@ fn what_verify_prints_is_all_that_its_schema_has() {
         let (_, stdout, _) = run("mh-frame-verify", &[&["--json"], arguments].concat());
         stdout.lines().for_each(|line| seen.look(&serde_json::from_str(line).unwrap()));
     }
+    // and what mh-frame-seal says in the same form
+    let faulty = room.path("faulty.json");
+    fs_err::write(&faulty, format!("{{\"next\": [{}0]}}", "0,".repeat(200))).unwrap();
+    let doubtful = "--new --workflow w --version 1 --state s --step 1 --attempt 0 --handoff-none";
+    for arguments in [vec![faulty.to_str().unwrap()], doubtful.split(' ').collect()] {
+        let (_, stdout, _) = run("mh-frame-seal", &[&["--json"], &arguments[..]].concat());
+        seen.look(&serde_json::from_str(&stdout).unwrap());
+    }
     seen.is_all();
 }
 
@@ -636,6 +644,9 @@ esac
     fire("claude", &[&asking[..], &["--audit-input"]].concat(), &call("replace"));
     fire("claude", &asking, &call("late"));
     fire("claude", &asking, &call("broken"));
+    for tool in ["mcp__lab__note", "mcp__a__b__note"] {
+        fire("claude", &frame, &call("mcp").replace("Bash", tool));
+    }
     room.text("audit.jsonl").lines().for_each(|line| seen.look(&serde_json::from_str(line).unwrap()));
     seen.is_all();
 }

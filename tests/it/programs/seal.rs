@@ -112,15 +112,18 @@ fn what_nobody_means_is_not_minted_and_only_warned_of_once_it_is_sealed() {
     };
     let server = |list: &str| change(r#"{"op":"dir.list"}"#, list);
     for (document, doubt) in [
-        (change(r#""attempt":1"#, r#""attempt":0"#), "`step.attempt` is 0; attempts are counted from 1"),
-        (change(r#""development/default""#, r#""""#), "`workflow.id` is blank"),
+        (
+            change(r#""attempt":1"#, r#""attempt":0"#),
+            "`step.attempt` is 0; attempts are counted from 1: write the number of this one",
+        ),
+        (change(r#""development/default""#, r#""""#), "`workflow.id` is blank; give it its name"),
         (
             change(r#""workflow":"development/default""#, r#""workflow":"other""#),
-            "`step.workflow` is \"other\", but `workflow.id` is \"development/default\"",
+            "`step.workflow` is \"other\", but `workflow.id` is \"development/default\"; write the same name in both",
         ),
         (
             change(r#""state":"implement""#, r#""state":"verify""#),
-            "`step.state` is \"verify\", but `node.id` is \"implement\"",
+            "`step.state` is \"verify\", but `node.id` is \"implement\"; write the same name in both",
         ),
         (
             server(r#"{"op":"mcp.call","server":"a","tool":"b__c"}"#),
