@@ -1,6 +1,6 @@
 //! What is wrong with a document, told to the one who writes it.
 
-use crate::frame::OPTIONAL;
+use crate::frame::{OPTIONAL, Part};
 use crate::json::{Layout, Writer};
 use crate::os::complain;
 use crate::seal::{DocumentFault, Refusal, faults};
@@ -65,8 +65,14 @@ impl Faults {
     }
 }
 
-/// What `--json` says of one document: in order, or refused under a name, and by what.
-pub(super) fn json_line(file: &str, found: Result<&str, (&str, &str, &Faults)>, warnings: &[String]) -> String {
+/// What `--json` says of one document: in order, or refused under a name, and by what. `parts` are what becomes of those
+/// of the frame, where that is asked for.
+pub(super) fn json_line(
+    file: &str,
+    found: Result<&str, (&str, &str, &Faults)>,
+    warnings: &[String],
+    parts: &[Part],
+) -> String {
     let mut out = Writer::new(Layout::Canonical);
     out.object();
     out.member("file", file);
@@ -88,6 +94,19 @@ pub(super) fn json_line(file: &str, found: Result<&str, (&str, &str, &Faults)>, 
     out.array();
     warnings.iter().for_each(|warning| out.string(warning));
     out.end_array();
+    if !parts.is_empty() {
+        out.key("parts");
+        out.array();
+        for Part { key, held, how, here } in parts {
+            out.object();
+            out.member("key", key);
+            out.member("held", held.word());
+            out.nullable("how", Some(*how).filter(|how| !how.is_empty()));
+            out.nullable("here", Some(&**here).filter(|here| !here.is_empty()));
+            out.end_object();
+        }
+        out.end_array();
+    }
     out.end_object();
     out.finish() + "\n"
 }

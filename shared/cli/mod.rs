@@ -23,7 +23,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::frame::{BARE_OPERATIONS, NoOperation, Operation, Part, parts};
-use crate::json::{Layout, Writer};
 use crate::os::{self, End, Stop, VERSION, complain};
 use crate::seal::{MAX_BYTES, Refusal, VerifiedFrame};
 
@@ -102,26 +101,6 @@ fn enforced(frame: &VerifiedFrame) -> String {
         out.push_str(&format!("{key:<12} {:<9} {how}\n{:<12} {here}\n", held.word(), ""));
     }
     out
-}
-
-/// The same for programs.
-fn enforced_json(frame: &VerifiedFrame) -> String {
-    let mut out = Writer::new(Layout::Canonical);
-    out.object();
-    out.member("digest", frame.digest().as_str());
-    out.key("parts");
-    out.array();
-    for Part { key, held, how, here } in parts(frame.frame()) {
-        out.object();
-        out.member("key", key);
-        out.member("held", held.word());
-        out.nullable("how", Some(how).filter(|how| !how.is_empty()));
-        out.nullable("here", Some(&*here).filter(|here| !here.is_empty()));
-        out.end_object();
-    }
-    out.end_array();
-    out.end_object();
-    out.finish() + "\n"
 }
 
 /// The value of a flag, which has to be text.

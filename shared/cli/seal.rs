@@ -118,7 +118,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
         }
     }
     let shown = match (print, &output) {
-        _ if json => json_line(&name, Ok(sealed.digest().as_str()), &advice(&sealed)),
+        _ if json => json_line(&name, Ok(sealed.digest().as_str()), &advice(&sealed), &[]),
         (Some(print), _) => print.of(&sealed),
         (None, None) => sealed.document(),
         (None, Some(_)) => String::new(),
@@ -159,12 +159,12 @@ impl Unsealed {
     fn json_line(&self, name: &str) -> String {
         match self {
             Unsealed::Document(refusal, faults) => {
-                json_line(name, Err((refusal.name(), &refusal.to_string(), faults)), &[])
+                json_line(name, Err((refusal.name(), &refusal.to_string(), faults)), &[], &[])
             }
             Unsealed::Doubtful(lints) => {
                 let lints: Vec<String> = lints.iter().map(ToString::to_string).collect();
                 let why = "what is in it cannot be meant so; --allow-doubtful seals it all the same";
-                json_line(name, Err(("doubtful", why, &Faults::default())), &lints)
+                json_line(name, Err(("doubtful", why, &Faults::default())), &lints, &[])
             }
         }
     }

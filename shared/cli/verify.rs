@@ -10,7 +10,7 @@ use super::faults::{Faults, json_line};
 use super::{Print, about, conclude, operation, read, text};
 use crate::adapter::{advice, preview_words};
 use crate::decide::{Policy, admits};
-use crate::frame::Operation;
+use crate::frame::{Operation, parts};
 use crate::os::{End, Stop, complain};
 use crate::seal::{self, Digest, Refusal};
 
@@ -188,7 +188,7 @@ fn list(order: &Job) -> (String, End) {
             let said = found.as_ref().map(|frame| frame.digest().as_str());
             let why = found.as_ref().err().map(ToString::to_string).unwrap_or_default();
             let said = said.map_err(|refusal| (refusal.name(), why.as_str(), &faults));
-            out.push_str(&json_line(&name, said, &warnings));
+            out.push_str(&json_line(&name, said, &warnings, &[]));
             continue;
         }
         faults.tell(PROGRAM, &escaped(&name).1);
@@ -228,7 +228,10 @@ fn question(order: &Job, file: &Path) -> Result<(String, End), Stop> {
     let frame = found.map_err(|refusal| Stop::document(&file.display().to_string(), &refusal))?;
     let admitted = order.admits.iter().all(|operation| admits(&frame, operation));
     let printed = match order.print {
-        Some(Print::Enforced) if order.json => super::enforced_json(&frame),
+        Some(Print::Enforced) if order.json => {
+            let digest = Ok(frame.digest().as_str());
+            json_line(&file.to_string_lossy(), digest, &advice(&frame), &parts(frame.frame()))
+        }
         print => print.map(|print| print.of(&frame)).unwrap_or_default(),
     };
     Ok((printed, if admitted { End::Good } else { End::Refused }))

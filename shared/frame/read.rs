@@ -106,6 +106,9 @@ struct MemberPlace {
     list: &'static str,
     index: Option<usize>,
     field: &'static str,
+    /// Where `field` is a list itself: which of its items, and what of that.
+    inner: Option<usize>,
+    last: &'static str,
 }
 
 impl fmt::Display for MemberPlace {
@@ -114,28 +117,38 @@ impl fmt::Display for MemberPlace {
         if let Some(index) = self.index {
             write!(f, "[{index}]")?;
         }
-        f.write_str(self.field)
+        f.write_str(self.field)?;
+        if let Some(inner) = self.inner {
+            write!(f, "[{inner}]")?;
+        }
+        f.write_str(self.last)
     }
 }
 
 impl From<&'static str> for MemberPlace {
     fn from(list: &'static str) -> Self {
-        MemberPlace { list, index: None, field: "" }
+        MemberPlace { list, index: None, field: "", inner: None, last: "" }
     }
 }
 
 impl MemberPlace {
     fn item(self, index: usize) -> MemberPlace {
-        MemberPlace { index: Some(index), ..self }
+        match self.index {
+            None => MemberPlace { index: Some(index), ..self },
+            Some(_) => MemberPlace { inner: Some(index), ..self },
+        }
     }
 
-    fn dot(self, field: &'static str) -> MemberPlace {
-        MemberPlace { field, ..self }
+    fn dot(self, key: &'static str) -> MemberPlace {
+        match self.inner {
+            None => MemberPlace { field: key, ..self },
+            Some(_) => MemberPlace { last: key, ..self },
+        }
     }
 
     /// The last key on the way to it.
     fn last(self) -> &'static str {
-        let way = if self.field.is_empty() { self.list } else { self.field };
+        let way = [self.last, self.field, self.list].into_iter().find(|key| !key.is_empty()).unwrap_or_default();
         way.rsplit('.').next().unwrap_or(way)
     }
 }
@@ -468,9 +481,7 @@ impl<'a> FrameReader<'a> {
         if self.is(Kind::Array, place) {
             self.take(Reader::enter_array);
             while self.take(Reader::next_item) {
-                // an inner list keeps the index of the outer one: two are never needed at once
-                let item = if place.index.is_some() { place } else { place.item(items.len()) };
-                items.push(each(self, item));
+                items.push(each(self, place.item(items.len())));
             }
         }
         items

@@ -586,6 +586,8 @@ fn what_verify_prints_is_all_that_its_schema_has() {
         let (_, stdout, _) = run("mh-frame-verify", &[&["--json"], arguments].concat());
         stdout.lines().for_each(|line| seen.look(&serde_json::from_str(line).unwrap()));
     }
+    let (_, stdout, _) = run("mh-frame-verify", &["documents/golden.json", "--print", "enforced", "--json"]);
+    seen.look(&serde_json::from_str(&stdout).unwrap());
     // and what mh-frame-seal says in the same form
     let faulty = room.path("faulty.json");
     fs_err::write(&faulty, format!("{{\"next\": [{}0]}}", "0,".repeat(200))).unwrap();

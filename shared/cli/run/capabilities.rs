@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::super::{about, text};
 use super::PROGRAM;
-use super::options::help;
+use super::options::{help, whose};
 use crate::adapter;
 use crate::os::Stop;
 use crate::run::Capabilities;
@@ -29,8 +29,7 @@ pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
             other => return Err(other.unexpected().into()),
         }
     }
-    let vendor = vendor.as_deref().and_then(adapter::named);
-    let vendor = vendor.ok_or_else(|| Stop::usage(format!("capabilities of whom: {}", adapter::words(|_| true))))?;
+    let vendor = adapter::governed_named(vendor.as_deref()).map_err(|why| whose("capabilities of whom", &why))?;
     let capabilities = Capabilities::of(vendor);
     match format.as_deref() {
         None | Some("text") => Ok(table(&capabilities)),

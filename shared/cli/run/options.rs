@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::super::{about, text};
 use super::{PROGRAM, capabilities, schema};
 use crate::adapter::run::Credentials;
-use crate::adapter::{self, ALL, Adapter};
+use crate::adapter::run::Run;
+use crate::adapter::{self, NotGoverned};
 use crate::decide::Policy;
 use crate::hook::Decider;
 use crate::os::Stop;
@@ -66,10 +67,24 @@ SANDBOXESINSTRUCTIONS  --hermetic              a scratch home and a cleared envi
 exit codes: 0 answered; 1 not answered, or not to be trusted; 2 refused before the start
 ";
 
+/// Why no vendor's turn can be meant.
+pub fn whose(asked: &str, why: &NotGoverned) -> Stop {
+    match why {
+        NotGoverned::Unknown => Stop::usage(format!("{asked}: {why}")),
+        NotGoverned::Ungoverned(_) => Stop::usage(why.to_string()),
+    }
+}
+
+/// The words of those of which this holds, for a sentence.
+fn words_of(holds: impl Fn(&dyn Run) -> bool) -> String {
+    let words: Vec<&str> =
+        adapter::governed().filter(|vendor| holds(*vendor)).map(|vendor| vendor.facts().word).collect();
+    words.join(" or ")
+}
+
 /// The same, with what each vendor has.
 pub fn help() -> String {
-    let each =
-        |of: &dyn Fn(&'static dyn Adapter) -> String| -> Vec<String> { ALL.iter().map(|vendor| of(*vendor)).collect() };
+    let each = |of: &dyn Fn(&'static dyn Run) -> String| -> Vec<String> { adapter::governed().map(of).collect() };
     let sandboxes = each(&|vendor| match vendor.sandboxes() {
         [] => String::new(),
         all => format!("  --sandbox MODE          {}: {}\n", vendor.facts().product, either(all)),
@@ -134,7 +149,7 @@ pub enum Prompt {
 /// A turn that is asked for.
 #[derive(Debug)]
 pub struct Options {
-    pub vendor: &'static dyn Adapter,
+    pub vendor: &'static dyn Run,
     pub prompt: Prompt,
     pub frame: Option<PathBuf>,
     pub pin: Option<Digest>,
@@ -315,8 +330,7 @@ impl Typed {
     }
 
     fn settle(mut self) -> Result<Options, Stop> {
-        let vendor = self.vendor.as_deref().and_then(adapter::named);
-        let vendor = vendor.ok_or_else(|| Stop::usage(format!("say whose turn: {}", adapter::words(|_| true))))?;
+        let vendor = adapter::governed_named(self.vendor.as_deref()).map_err(|why| whose("say whose turn", &why))?;
         let prompt =
             self.prompt.take().ok_or_else(|| Stop::usage("say what to do: -p TEXT, or -p with standard input"))?;
         let frame = self.path("frame")?;
@@ -373,7 +387,7 @@ impl Typed {
         if let Some(word) = &sandbox {
             let sandboxes = vendor.sandboxes();
             if sandboxes.is_empty() {
-                let others = adapter::words(|vendor| !vendor.sandboxes().is_empty());
+                let others = words_of(|vendor| !vendor.sandboxes().is_empty());
                 return Err(Stop::usage(format!("--sandbox is for {others}")));
             }
             if !sandboxes.contains(&word.as_str()) {
@@ -388,7 +402,7 @@ impl Typed {
             return Err(Stop::usage("--artifact goes with --handoff-check"));
         }
         if self.switch("project-instructions") && vendor.ambient().instructions.is_empty() {
-            let others = adapter::words(|vendor| !vendor.ambient().instructions.is_empty());
+            let others = words_of(|vendor| !vendor.ambient().instructions.is_empty());
             let word = vendor.facts().word;
             return Err(Stop::usage(format!("--project-instructions is for {others}; {word} reads its own")));
         }

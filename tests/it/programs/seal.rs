@@ -98,7 +98,12 @@ fn what_is_no_frame_is_refused_by_name() {
         (r#"{"allow":1}"#, "-: misshapen: byte 1: `allow` is no key of the frame, and would lie outside the seal"),
         (r#"{"next":[],"next":[]}"#, "-: misshapen: byte 11: the key `next` stands twice in one object"),
     ] {
-        fails(Run::of("mh-frame-seal").stdin(document).answer(), 1, stderr);
+        let answer = Run::of("mh-frame-seal").stdin(document).answer();
+        assert_eq!((answer.code, &*answer.stdout), (1, ""), "{document}");
+        // all that is wrong stands before it, by line and column
+        let last = answer.stderr.lines().last().unwrap();
+        assert_eq!(last, format!("mh-frame-seal: {stderr}"), "{document}");
+        assert!(answer.stderr.starts_with("mh-frame-seal: -:1:"), "{}", answer.stderr);
     }
 }
 
@@ -286,7 +291,7 @@ fn the_command_line_is_held_to_its_page() {
     let file = file.to_str().unwrap();
     for (args, why) in [
         (&[file, file][..], format!("unexpected argument \"{file}\"")),
-        (&["--print", "all"], "--print takes digest, canonical or text, not \"all\"".into()),
+        (&["--print", "all"], "--print takes digest, canonical, text or enforced, not \"all\"".into()),
         (&["--print"], "missing argument for option '--print'".into()),
         (&["-o"], "missing argument for option '-o'".into()),
         (&["--admit", "shell"], "invalid option '--admit'".into()),

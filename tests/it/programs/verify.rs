@@ -175,7 +175,7 @@ fn the_command_line_is_held_to_its_page() {
         &["--print", "digest", &good, &good],
         "--digest, --print, --admits, --explain and --expectations take one file",
     );
-    usage(&["--print", "seal", &good], "--print takes digest, canonical or text, not \"seal\"");
+    usage(&["--print", "seal", &good], "--print takes digest, canonical, text or enforced, not \"seal\"");
     usage(&["--explain", "cursor", &good], "--explain takes claude or codex, not \"cursor\"");
     usage(&["--explain", "claude", &good], "--explain needs --call TOOL [WHAT] or --payload FILE, one of them");
     usage(
