@@ -17,6 +17,8 @@ pub mod obeyed;
 mod output;
 pub mod permissions;
 pub mod release;
+#[cfg(feature = "run")]
+mod remembered;
 mod room;
 pub(crate) mod signals;
 mod wires;
@@ -26,10 +28,12 @@ pub use audit::{append, now, open_audit};
 pub use descendants::{adopt, end_all, shut};
 pub use error::Error;
 pub use exit::{End, Exit, Stop, VERSION, complain, tame};
-pub use file::{open_regular, read_bounded, unread, words, words_of};
+pub use file::{can_write_below, open_regular, read_bounded, unread, words, words_of};
 pub use follow::{Follow, LINES, MOST, too_long};
 pub use input::{InputLine, MAX_PAYLOAD, Stdin, read_lines, read_stdin, wait};
 pub use output::{Wire, deliver, is_closed, put_all, say, tell, tell_if_read};
+#[cfg(feature = "run")]
+pub use remembered::Remembered;
 pub use room::{PrivateRoom, run_id};
 pub use signals::hold as hold_signals;
 pub use wires::{Wires, spawn};

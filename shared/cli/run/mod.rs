@@ -65,8 +65,14 @@ fn work(options: &Options) -> Result<End, Stop> {
     let prompt = prompt::take(&options.prompt, options.asking.is_none())?;
     let (program, version) = adapter::run::find(options.vendor, options.program.as_deref()).map_err(Stop::failed)?;
     let run = os::run_id();
-    let room =
-        PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", error.why())))?;
+    let room = PrivateRoom::new(&run).map_err(|error| {
+        let below = std::env::temp_dir();
+        Stop::failed(format!(
+            "no folder for the run can be made below {}: {}; set TMPDIR to a folder that can be written to",
+            below.display(),
+            error.why()
+        ))
+    })?;
     let audit = options.audit.clone().unwrap_or_else(|| room.path().join("audit.jsonl"));
     let (_, audited) = crate::os::open_audit(&audit).map_err(|error| {
         Stop::failed(format!("the audit {} cannot be written to: {}", audit.display(), error.why()))
@@ -100,6 +106,15 @@ fn work(options: &Options) -> Result<End, Stop> {
         options: passed,
     };
     let launch = adapter::run::launch(&order, &room).map_err(|why| Stop::failed(why.to_string()))?;
+    os::can_write_below(&launch.home).map_err(|error| {
+        let (word, (variable, _)) = (options.vendor.facts().word, options.vendor.own_folder());
+        Stop::failed(format!(
+            "{word} keeps its records in {}, where nothing can be written: {}; name another folder by {variable}, or use \
+             --hermetic",
+            launch.home.display(),
+            error.why()
+        ))
+    })?;
     os::shut().map_err(|why| Stop::failed(format!("this run could not be kept out of the agent's reach: {why}")))?;
     os::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
     if order.frame.is_some() {
@@ -252,7 +267,11 @@ fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
 fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     for control in &options.needs {
         let why = match run::controls(options.vendor).find(|(known, _)| known == control) {
-            None => return Err(Stop::usage(format!("--needs {control}: there is no such command"))),
+            None => {
+                let all: Vec<&str> = run::controls(options.vendor).map(|(known, _)| known).collect();
+                let why = format!("--needs {control}: there is no such command; there are {}", all.join(", "));
+                return Err(Stop::usage(why));
+            }
             Some((_, Some(why))) => why,
             // over --decider, or over lines
             Some(("tool.decide", None)) if options.decider.is_none() && options.asking.is_none() => {

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::{about, text};
+use super::prompt::whole;
 use super::{PROGRAM, capabilities, schema};
 use crate::adapter::run::Credentials;
 use crate::adapter::{self, ALL, Adapter};
 use crate::decide::Policy;
 use crate::hook::Decider;
 use crate::os::Stop;
-use crate::os::{self, words};
+use crate::os::words;
 use crate::run::{ASK, OnEof};
 use crate::seal::Digest;
 
@@ -357,7 +358,11 @@ impl Typed {
         }
         let timeout = self.word("timeout")?.map(|word| {
             let seconds = word.parse::<u64>().ok().filter(|seconds| (1..=31_536_000).contains(seconds));
-            seconds.map(Duration::from_secs).ok_or_else(|| Stop::usage("--timeout takes a whole number of seconds"))
+            seconds.map(Duration::from_secs).ok_or_else(|| {
+                Stop::usage(format!(
+                    "--timeout takes a whole number of seconds from 1 to 31536000, and {word:?} is none; leave it out for no limit"
+                ))
+            })
         });
         let hermetic = self.switch("hermetic");
         let credentials = match self.word("credentials")?.as_deref() {
@@ -500,7 +505,7 @@ fn artifact(given: &OsString) -> Result<(String, PathBuf), Stop> {
 
 fn json(path: &Path) -> Result<(serde_json::Value, String), Stop> {
     let shown = path.display();
-    let bytes = os::read_bounded(path, 1024 * 1024).map_err(|refusal| Stop::failed(format!("{shown}: {refusal}")))?;
+    let bytes = whole(path, 1024 * 1024)?;
     let value: serde_json::Value =
         serde_json::from_slice(&bytes).map_err(|error| Stop::failed(format!("{shown}: not json: {error}")))?;
     let text = value.to_string();

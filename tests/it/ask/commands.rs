@@ -28,7 +28,9 @@ fn a_line_that_is_no_command_is_malformed_under_its_id_or_a_dash() {
     assert_ne!(frame, broken);
     let set = |frame: &str| tagged(&format!("\"command\":\"frame.set\",\"frame\":{}", frame.trim()));
     let cases: Vec<(String, &str, &str)> = vec![
-        ("nonsense".into(), "-", "not one JSON object"),
+        ("nonsense".into(), "-", "not one JSON object: there is no value here"),
+        ("nope".into(), "-", "not one JSON object: NOPE"),
+        ("null".into(), "-", "not one JSON object: it is null"),
         ("\"7\"".into(), "-", "not one JSON object: it is a string"),
         ("[1]".into(), "-", "not one JSON object: it is an array"),
         ("{} {}".into(), "-", "not one JSON object"),
@@ -43,7 +45,21 @@ fn a_line_that_is_no_command_is_malformed_under_its_id_or_a_dash() {
             "-",
             "`id` is not",
         ),
-        ("{\"format\":\"metaharness.command/1\",\"command\":\"halt\",\"reason\":\"\"}".into(), "-", "`id` is not"),
+        (
+            "{\"format\":\"metaharness.command/1\",\"command\":\"halt\",\"reason\":\"\"}".into(),
+            "-",
+            "malformed halt: there is no `id`",
+        ),
+        (
+            "{\"format\":\"metaharness.command/1\",\"id\":\"\",\"command\":\"halt\",\"reason\":\"\"}".into(),
+            "-",
+            "`id` is \"\", by which no answer can be told from others",
+        ),
+        (
+            "{\"format\":\"metaharness.command/1\",\"id\":\"-\",\"command\":\"halt\",\"reason\":\"\"}".into(),
+            "-",
+            "`id` is \"-\", by which no answer can be told from others",
+        ),
         (decide("\"decision\":\"allow\""), "7", "`decision` is a string; it is an object"),
         (decide("\"decision\":null"), "7", "`decision` is null"),
         (decide("\"x\":0"), "7", "there is no `decision`"),

@@ -35,7 +35,8 @@ fn needs_that_can_be_met_are_no_hindrance() {
         assert_eq!(Asking::start(&room, kind, &["--needs", "tool.decide,interrupt,halt"]).end().code, Some(0));
     }
     room.run("claude", &["--needs", "tool.decide"]).refused("tool.decide needs an embedder");
-    room.run("claude", &["--needs", "tool.undo"]).refused("there is no such command");
+    room.run("claude", &["--needs", "tool.undo"])
+        .refused("--needs tool.undo: there is no such command; there are tool.decide, ");
 }
 
 #[test]
