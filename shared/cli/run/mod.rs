@@ -106,15 +106,6 @@ fn work(options: &Options) -> Result<End, Stop> {
         options: passed,
     };
     let launch = adapter::run::launch(&order, &room).map_err(|why| Stop::failed(why.to_string()))?;
-    os::can_write_below(&launch.home).map_err(|error| {
-        let (word, (variable, _)) = (options.vendor.facts().word, options.vendor.own_folder());
-        Stop::failed(format!(
-            "{word} keeps its records in {}, where nothing can be written: {}; name another folder by {variable}, or use \
-             --hermetic",
-            launch.home.display(),
-            error.why()
-        ))
-    })?;
     os::shut().map_err(|why| Stop::failed(format!("this run could not be kept out of the agent's reach: {why}")))?;
     os::adopt().map_err(|why| Stop::failed(format!("what a turn leaves running could not be ended: {why}")))?;
     if order.frame.is_some() {
@@ -286,9 +277,24 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     options.vendor.shadows(Path::new("/etc")).map_err(shadowed)?;
     adapter::run::carried(options.vendor, &options.carried).map_err(shadowed)?;
     if !options.hermetic {
-        options.vendor.env_file(&adapter::run::home(options.vendor, &options.cwd)).map_err(shadowed)?;
+        let home = adapter::run::home(options.vendor, &options.cwd);
+        recorded(options.vendor, &home)?;
+        options.vendor.env_file(&home).map_err(shadowed)?;
     }
     adapter::run::options(options.vendor, &options.passed).map_err(shadowed)
+}
+
+/// A vendor that cannot keep its records ends in words that name neither the folder nor what to do, if it ends at all.
+fn recorded(vendor: &dyn Run, home: &Path) -> Result<(), Stop> {
+    os::can_write_below(home).map_err(|error| {
+        let (word, (variable, _)) = (vendor.facts().word, vendor.own_folder());
+        Stop::failed(format!(
+            "{word} keeps its records in {}, where nothing can be written: {}; name another folder by {variable}, or use \
+             --hermetic",
+            home.display(),
+            error.why()
+        ))
+    })
 }
 
 /// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.

@@ -28,8 +28,8 @@ fn a_line_that_is_no_command_is_malformed_under_its_id_or_a_dash() {
     assert_ne!(frame, broken);
     let set = |frame: &str| tagged(&format!("\"command\":\"frame.set\",\"frame\":{}", frame.trim()));
     let cases: Vec<(String, &str, &str)> = vec![
-        ("nonsense".into(), "-", "not one JSON object: there is no value here"),
-        ("nope".into(), "-", "not one JSON object: NOPE"),
+        ("nonsense".into(), "-", "not one JSON object: byte 0: expected a value, found `n`"),
+        ("nope".into(), "-", "not one JSON object: byte 0: expected a value, found `n`"),
         ("null".into(), "-", "not one JSON object: it is null"),
         ("\"7\"".into(), "-", "not one JSON object: it is a string"),
         ("[1]".into(), "-", "not one JSON object: it is an array"),
@@ -126,8 +126,8 @@ fn a_command_that_cannot_be_honoured_is_refused_by_name_when_it_is_well_formed()
         }
         run.decide("none", "c2", allow());
         run.refused("none", "UNKNOWN_CALL", "c2");
-        run.decide("", "c1", json!({"decision": "abstain"}));
-        run.done("");
+        run.decide("one", "c1", json!({"decision": "abstain"}));
+        run.done("one");
         run.decide("again", "c1", deny("no"));
         run.refused("again", "TOO_LATE", "c1");
         let over = run.end();
