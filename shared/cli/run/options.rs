@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::super::voice::{
     Arguments, SECONDS, Typed, digest, goes_with, joined, no_such, not_taken, number, once, one_of, text, wrong,
 };
+use super::prompt::whole;
 use super::{PROGRAM, capabilities, schema};
 use crate::adapter::run::{Credentials, Run, Shadowed};
 use crate::adapter::{self, NotGoverned};
@@ -516,7 +517,7 @@ fn artifact(given: &OsString) -> Result<(String, PathBuf), Stop> {
 
 fn json(path: &Path) -> Result<(serde_json::Value, String), Stop> {
     let shown = path.display();
-    let bytes = os::read_bounded(path, 1024 * 1024).map_err(|refusal| Stop::failed(format!("{shown}: {refusal}")))?;
+    let bytes = whole(path, 1024 * 1024)?;
     let value: serde_json::Value =
         serde_json::from_slice(&bytes).map_err(|error| Stop::failed(format!("{shown}: not json: {error}")))?;
     let text = value.to_string();
