@@ -83,7 +83,7 @@ only a line that mh-setup has written.
 list names every entry of ours in your own files, in the machine's, and in the projects at and
 below each DIR (the working folder if none is given): which frame and step, and what of it is gone.
 
-  --json           one JSON object
+  --json            one JSON object
   --help, --version
 
 exit codes: 0 done; for doctor: live (a vendor that is not set up at all does not count where

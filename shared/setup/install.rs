@@ -94,17 +94,15 @@ fn write(vendor: &dyn Setup, request: &Request, file: &Path) -> Result<String, S
         "{}: {done}\n{}{}{release}{}is it on? mh-setup doctor {}{place}\n",
         file.display(),
         line.told(vendor, before.as_ref()),
-        shared(vendor, request, file),
+        shared(request, file),
         vendor.limits(),
         vendor.facts().word
     ))
 }
 
 /// Say who else gets a file of a project by git: its entries name files of one person's.
-fn shared(vendor: &dyn Setup, request: &Request, file: &Path) -> String {
-    if git::checkout(file).is_none() {
-        return String::new();
-    }
+fn shared(request: &Request, file: &Path) -> String {
+    let Some(root) = git::checkout(file) else { return String::new() };
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     match (request.place(), git::ignores(file)) {
         (EntryPlace::Project(_), Some(false)) => format!(
@@ -112,8 +110,10 @@ fn shared(vendor: &dyn Setup, request: &Request, file: &Path) -> String {
              is blocked; --local writes settings for this machine alone\n"
         ),
         (EntryPlace::Local(_), Some(false)) => format!(
-            "git: {name} is not ignored here, so a commit could take it along; add .{}/{name} to .git/info/exclude\n",
-            vendor.facts().word
+            "git: {name} is not ignored here, so a commit could take it along; add {} to {}\n",
+            file.strip_prefix(&root).unwrap_or(file).display(),
+            // of a linked worktree it lies elsewhere
+            if root.join(".git").is_dir() { ".git/info/exclude" } else { ".gitignore" },
         ),
         (EntryPlace::Local(_), Some(true)) => format!("git: {name} is ignored here, so it stays on this machine\n"),
         (EntryPlace::Local(_), None) => format!("git: whether {name} is ignored here is not known, git did not say\n"),
