@@ -13,7 +13,7 @@ use metaharness::adapter::run::Run as VendorRun;
 use page_check::{Mark, Page, Place, alike, differs, play, rewritten};
 
 use crate::common::home::Home;
-use crate::common::{program, side_by_side};
+use crate::common::{program, run, side_by_side};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -187,12 +187,24 @@ fn the_tables_name_all_that_there_is_and_nothing_else() {
     assert_eq!(column(&table("docs/embed.md", "### Event lines"), 0), alternatives(&schema("event")));
     assert_eq!(column(&table("docs/embed.md", "### Commands"), 0), alternatives(&schema("command")));
 
-    let outcomes = column(&table("docs/run.md", "## Outcomes and exit codes"), 1);
+    let mut outcomes = column(&table("docs/run.md", "## Outcomes and exit codes"), 1);
+    // one has a row for each of its exit codes
+    outcomes.dedup();
     assert_eq!(outcomes, words(&schema("event")["$defs"]["outcome"]["enum"]));
 
     let mut operations = words(&schema("frame")["$defs"]["operation"]["oneOf"][0]["properties"]["op"]["enum"]);
     operations.push("mcp.call:SERVER/TOOL".into());
     assert_eq!(column(&table("docs/frame.md", "## Operations"), 0), sorted(operations));
+}
+
+#[test]
+fn the_flags_of_a_hook_are_those_of_its_help_text() {
+    let help = run("mh-hook-claude", ["--help"]).stdout;
+    let lines = help.lines().filter_map(|line| line.strip_prefix("  --")?.split(' ').next());
+    let mut flags = sorted(lines.filter(|name| *name != "table").map(|name| format!("--{name}")));
+    flags.dedup();
+    let first = |row: &Vec<Vec<String>>| row[0][0].split(' ').next().unwrap().to_string();
+    assert_eq!(sorted(table("docs/setup.md", "## The hook by itself").iter().map(first)), flags);
 }
 
 #[test]

@@ -43,14 +43,15 @@ fn words(output: &Output) -> Vec<String> {
 }
 
 /// What is typed, and what the shell offers: all of it, in order of the alphabet.
-const OFFERED: [(&str, &[&str]); 9] = [
+const OFFERED: [(&str, &[&str]); 10] = [
     ("mh-run c", &["capabilities", "claude", "codex"]),
     ("mh-run claude --decisions ", &["ask", "deny-only", "frame"]),
     ("mh-run codex --sandbox ", &["danger-full-access", "read-only", "workspace-write"]),
     ("mh-run claude --hand", &["--handoff-check"]),
     ("mh-run capabilities --output-format ", &["json", "text"]),
     ("mh-setup doctor --se", &["--settings"]),
-    ("mh-frame-verify --print ", &["canonical", "digest", "text"]),
+    ("mh-setup claude --policy ", &["deny-only", "frame"]),
+    ("mh-frame-verify --expect ", &["allow", "deny"]),
     ("mh-frame-seal --new --admit file.read file.w", &["file.write"]),
     ("mh-hook-codex --policy ", &["deny-only", "frame"]),
 ];

@@ -233,6 +233,14 @@ fn listed(about: &str) -> Vec<String> {
     if words.len() > 2 && words.iter().all(|word| plain(word)) && words.iter().any(|word| word.contains('.')) {
         return words.iter().map(|word| (*word).to_string()).collect();
     }
+    // deny-only unless told otherwise: …; frame: …
+    if let Some((first, others)) = about.split_once(" unless told otherwise: ").filter(|(first, _)| plain(first)) {
+        let named = others.split("; ").skip(1).filter_map(|other| Some(other.split_once(": ")?.0));
+        let list: Vec<String> = std::iter::once(first).chain(named).map(String::from).collect();
+        if list.len() > 1 && list.iter().all(|word| plain(word)) {
+            return list;
+        }
+    }
     for segment in about.split(": ") {
         let segment = without_brackets(segment);
         let Some((before, after)) = segment.split_once(" or ") else { continue };
@@ -336,6 +344,9 @@ is done well.
   --sandbox MODE          Codex: read-only, workspace-write or danger-full-access
   --credentials WHICH     go along then: inherit (the default), api-key or none
   --decider WHICH         ask: exec:/abs/program or unix:/abs/socket
+  --mode MODE        deny-only unless told otherwise: it is left;
+                     frame: it is allowed
+  --deadline SEC     20 unless told otherwise; it is kept
   --admit OP...      file.read search
                      task.todo
   --scope-project DIR OPS   in DIR and all below
@@ -360,6 +371,8 @@ exit codes: 0 done; 1 not
         assert_eq!(flag(&flags, "--policy").one_of, ["frame", "deny-only"]);
         assert_eq!(flag(&flags, "--sandbox").one_of, ["read-only", "workspace-write", "danger-full-access"]);
         assert_eq!(flag(&flags, "--credentials").one_of, ["inherit", "api-key", "none"]);
+        assert_eq!(flag(&flags, "--mode").one_of, ["deny-only", "frame"]);
+        assert_eq!(flag(&flags, "--deadline").one_of, [""; 0]);
         assert_eq!(flag(&flags, "--decider").one_of, [""; 0]);
         assert_eq!(flag(&flags, "--admit").one_of, ["file.read", "search", "task.todo"]);
         assert!(flag(&flags, "--admit").many);

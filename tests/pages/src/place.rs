@@ -68,7 +68,10 @@ impl Place {
             programs.join(" ")
         );
         place.program(".cargo/bin/cargo", &copies)?;
-        place.program(".cargo/bin/rustc", "#!/bin/sh\necho 'host: this-machine'\n")?;
+        place.program(
+            ".cargo/bin/rustc",
+            "#!/bin/sh\necho 'rustc 1.95.0 (0 2026-01-01)'\necho 'host: this-machine'\n",
+        )?;
         place.program(&format!("{CHECKOUT}/tests/release/build"), "#!/bin/sh\necho \"$HOME/.local/bin\"\n")?;
         Ok(place)
     }
