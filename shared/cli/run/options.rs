@@ -16,7 +16,7 @@ use crate::decide::Policy;
 use crate::hook::Decider;
 use crate::os::Stop;
 use crate::os::mistake::{Mistake, typed};
-use crate::os::{self, words};
+use crate::os::words;
 use crate::run::{ASK, OnEof};
 use crate::seal::Digest;
 
