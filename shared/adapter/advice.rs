@@ -1,4 +1,4 @@
-//! Warnings for a frame's author: the frame is valid, and it surely does not say what the author meant.
+//! Warnings for a frame's author: the frame is valid, and may not say what the author meant.
 
 use std::collections::BTreeMap;
 

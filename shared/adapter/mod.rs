@@ -2,6 +2,7 @@
 //! vendor takes.
 
 mod advice;
+mod answers;
 pub mod claude;
 pub mod codex;
 mod neighbour;
@@ -35,9 +36,7 @@ use self::setup::Setup;
 use crate::decide::{Asks, Half, Need, Reading, Wanted};
 pub use crate::decide::{Event, Verdict};
 use crate::frame::{Operation, mcp};
-use crate::json::{Layout, Writer};
 pub use crate::os::Wire;
-use crate::protocol::one_line;
 use crate::seal::VerifiedFrame;
 
 /// The first characters of the call ids that `mh-setup doctor` makes up. An audit tells doctor's calls from an agent's
@@ -160,21 +159,40 @@ pub trait Preview: Hook {
 
 /// A vendor, as much of it as is built.
 #[cfg(feature = "run")]
-pub trait Adapter: Preview + Setup + Run {}
+pub trait Adapter: Preview + Setup {
+    /// The same for a governed turn; none where a turn of it cannot be held.
+    fn run(&self) -> Option<&dyn Run>;
+}
 
 /// A vendor, as much of it as is built.
 #[cfg(all(feature = "setup", not(feature = "run")))]
 pub trait Adapter: Preview + Setup {}
 
+/// Whether a vendor's line says that it runs governed turns.
+#[cfg(feature = "run")]
+macro_rules! governed {
+    ($own:ident) => {
+        None
+    };
+    ($own:ident run) => {
+        Some($own)
+    };
+}
+
 /// The lists of all vendors, from one line each.
 macro_rules! adapters {
-    ($($folder:ident::$name:ident),+ $(,)?) => {
+    ($($folder:ident::$name:ident $(: $run:ident)?),+ $(,)?) => {
         /// Every vendor, for the programs that read frames.
         pub(crate) static PREVIEWS: &[&dyn Preview] = &[$(&$folder::$name),+];
 
         $(
             #[cfg(feature = "setup")]
-            impl Adapter for $folder::$name {}
+            impl Adapter for $folder::$name {
+                #[cfg(feature = "run")]
+                fn run(&self) -> Option<&dyn Run> {
+                    governed!(self $($run)?)
+                }
+            }
         )+
 
         /// Every vendor with all that is built of it.
@@ -187,15 +205,62 @@ macro_rules! adapters {
     };
 }
 
-// another vendor is a folder, its `mod` line above, a program in `bins`, and a name here
-adapters!(claude::Claude, codex::Codex);
+// another vendor is a folder, its `mod` line above, a program in `bins`, and a name here; without `run`, where no turn of it
+// can be held
+adapters!(claude::Claude: run, codex::Codex: run);
 
 #[cfg(feature = "setup")]
 pub(crate) fn named(word: &str) -> Option<&'static dyn Adapter> {
     ALL.iter().copied().find(|vendor| vendor.facts().word == word)
 }
 
-pub(crate) fn preview_named(word: &str) -> Option<&'static dyn Preview> {
+/// All that run governed turns.
+#[cfg(feature = "run")]
+pub fn governed() -> impl Iterator<Item = &'static dyn Run> {
+    ALL.iter().filter_map(|vendor| vendor.run())
+}
+
+/// The vendor of this word, for a governed turn.
+///
+/// # Errors
+/// There is none of this word, or it cannot be run governed.
+#[cfg(feature = "run")]
+pub fn governed_named(word: Option<&str>) -> Result<&'static dyn Run, NotGoverned> {
+    let vendor = word.and_then(named).ok_or(NotGoverned::Unknown)?;
+    vendor.run().ok_or_else(|| NotGoverned::Ungoverned(vendor.facts()))
+}
+
+/// Why there is no governed turn of a vendor.
+#[cfg(feature = "run")]
+#[derive(Debug)]
+pub enum NotGoverned {
+    /// There is no such vendor, or none is named.
+    Unknown,
+    /// Its turns cannot be held by whoever starts it.
+    Ungoverned(&'static Facts),
+}
+
+#[cfg(feature = "run")]
+impl fmt::Display for NotGoverned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<&str> = governed().map(|vendor| vendor.facts().word).collect();
+        match self {
+            NotGoverned::Unknown => f.write_str(&words.join(" or ")),
+            NotGoverned::Ungoverned(Facts { product, word, .. }) => write!(
+                f,
+                "a turn of {product} cannot be held by whoever starts it, so only {} is run here; mh-setup {word} puts the hook \
+                 into its own configuration",
+                words.join(" or ")
+            ),
+        }
+    }
+}
+
+#[cfg(feature = "run")]
+impl std::error::Error for NotGoverned {}
+
+/// The same, for whoever reads a frame.
+pub fn preview_named(word: &str) -> Option<&'static dyn Preview> {
     PREVIEWS.iter().copied().find(|vendor| vendor.facts().word == word)
 }
 
@@ -215,40 +280,12 @@ pub(crate) fn preview_words(between: &str) -> String {
 /// The members of a tool input that is made up: names and strings.
 pub type Sample = Vec<(&'static str, String)>;
 
-/// One JSON object on one line.
-fn answer(members: impl FnOnce(&mut Writer)) -> String {
-    let mut out = Writer::new(Layout::Canonical);
-    out.object();
-    members(&mut out);
-    out.end_object();
-    one_line(out.finish())
-}
-
-/// Whether a vendor may trim this character off a path's end. JavaScript's `trim` takes U+FEFF too.
-pub(crate) fn is_blank(c: char) -> bool {
+/// Whether a reader may cut this off at an end of a path: what `trim` of JavaScript does, which takes U+FEFF too.
+pub fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\u{feff}'
 }
 
-/// The object that both vendors read an answer to an event from.
-fn specific(event: &str, said: impl FnOnce(&mut Writer)) -> String {
-    answer(|out| {
-        out.key("hookSpecificOutput");
-        out.object();
-        out.member("hookEventName", event);
-        said(out);
-        out.end_object();
-    })
-}
-
-/// The object that stops a prompt, on both vendors.
-fn block(reason: &str) -> String {
-    answer(|out| {
-        out.member("decision", "block");
-        out.member("reason", reason);
-    })
-}
-
-/// The operations that a call asks for, with paths as the payload writes them.
+/// What a call asks for, its paths as the payload has them.
 pub type RawAsks = Asks<RawPath>;
 
 /// One operation that has to be admitted, with its path as the payload writes it.
@@ -366,5 +403,35 @@ fn on_file(payload: &Payload<'_>, member: &str, operation: Operation) -> RawAsks
         _ => RawAsks::Inadmissible(format!(
             "has no `{member}` that is a string, so it cannot be told which file it is about"
         )),
+    }
+}
+
+#[cfg(all(test, feature = "run"))]
+mod tests {
+    use super::*;
+
+    /// A vendor whose line does not say `run`, and one whose does.
+    #[test]
+    fn a_vendor_is_run_if_its_line_says_so_and_else_is_told_what_there_is_for_it() {
+        struct Line;
+        impl Line {
+            fn without(&self) -> Option<&Line> {
+                governed!(self)
+            }
+            fn with(&self) -> Option<&Line> {
+                governed!(self run)
+            }
+        }
+        assert!(Line.without().is_none() && Line.with().is_some());
+        for vendor in ALL {
+            let Facts { product, word, .. } = vendor.facts();
+            let found = governed_named(Some(word)).map(|vendor| vendor.facts().word).ok();
+            assert_eq!(found, vendor.run().map(|_| *word));
+            let why = NotGoverned::Ungoverned(vendor.facts()).to_string();
+            assert!(why.starts_with(&format!("a turn of {product} cannot be held by whoever starts it")), "{why}");
+            assert!(why.contains(&format!("mh-setup {word} puts the hook into its own configuration")), "{why}");
+        }
+        assert!(matches!(governed_named(Some("vim")), Err(NotGoverned::Unknown)));
+        assert!(matches!(governed_named(None), Err(NotGoverned::Unknown)));
     }
 }

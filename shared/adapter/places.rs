@@ -20,8 +20,8 @@ pub struct Protected {
 pub enum Place {
     /// This file, through whatever link a call reaches it.
     File(PathBuf),
-    /// This folder and everything below it, through whatever link a call reaches it, without the project that lies in
-    /// it.
+    /// This folder and everything below it, through whatever link a call reaches it. `except` is a project inside the
+    /// folder, which is left out.
     Folder { folder: PathBuf, except: Option<PathBuf> },
     /// Nested names anywhere in a path, since a vendor may be started in any folder next time. `*` in a name stands for
     /// any characters; a last `**` stands for the folder and everything below it.

@@ -1,6 +1,7 @@
 //! The programs: arguments in, exit code out. `bins/` only starts them.
 
 mod explain;
+mod faults;
 mod new;
 #[cfg(feature = "run")]
 mod run;
@@ -21,7 +22,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::frame::{BARE_OPERATIONS, Operation};
+use crate::frame::{BARE_OPERATIONS, Operation, Part, parts};
 use crate::os::{self, End, Stop, complain};
 use crate::seal::{MAX_BYTES, Refusal, VerifiedFrame};
 
@@ -64,11 +65,16 @@ enum Print {
     Digest,
     Canonical,
     Text,
+    Enforced,
 }
 
 impl Print {
-    const WORDS: [(&str, Print); 3] =
-        [("digest", Print::Digest), ("canonical", Print::Canonical), ("text", Print::Text)];
+    const WORDS: [(&str, Print); 4] = [
+        ("digest", Print::Digest),
+        ("canonical", Print::Canonical),
+        ("text", Print::Text),
+        ("enforced", Print::Enforced),
+    ];
 
     /// The canonical bytes come without a newline, so that `sha256sum` gives the digest.
     fn of(self, frame: &VerifiedFrame) -> String {
@@ -76,8 +82,20 @@ impl Print {
             Print::Digest => format!("{}\n", frame.digest()),
             Print::Canonical => frame.canonical(),
             Print::Text => frame.text().whole() + "\n",
+            Print::Enforced => enforced(frame),
         }
     }
+}
+
+/// What of a frame is enforced, what is looked at when a turn is over, and what the model is only told.
+fn enforced(frame: &VerifiedFrame) -> String {
+    let mut out = String::new();
+    for Part { key, held, how, here } in parts(frame.frame()) {
+        let how = if how.is_empty() { "to the model" } else { how };
+        let here = if here.is_empty() { "nothing here".into() } else { here };
+        out.push_str(&format!("{key:<12} {:<9} {how}\n{:<12} {here}\n", held.word(), ""));
+    }
+    out
 }
 
 /// The names of the operations without parameters, for a help text: in lines of this width, that follow one another by

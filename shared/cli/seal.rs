@@ -4,18 +4,21 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::voice::{Arguments, Typed, flags, wrong};
+use super::faults::{Faults, json_line};
+use super::voice::{Arguments, Typed, exclude, flags, wrong};
 use super::{Print, conclude, listed, read};
-use crate::adapter::surely_meant_otherwise;
+use crate::adapter::{advice, surely_meant_otherwise};
+use crate::frame::Lint;
 use crate::os;
 use crate::os::mistake::Mistake;
 use crate::os::{End, Stop, complain};
-use crate::seal::{Minted, VerifiedFrame, mint};
+use crate::seal::{Minted, Refusal, VerifiedFrame, mint};
 
 const PROGRAM: &str = "mh-frame-seal";
 
 const HELP: &str = "\
-usage: mh-frame-seal [FILE|-] [-o OUT] [--reseal] [--allow-doubtful] [--print digest|canonical|text]
+usage: mh-frame-seal [FILE|-] [-o OUT] [--reseal] [--allow-doubtful] [--print digest|canonical|text|enforced]
+       mh-frame-seal [FILE|-] --json [-o OUT] [--reseal] [--allow-doubtful]
        mh-frame-seal --new --workflow ID --version V --state S --step N [--attempt N]
              [--admit OP...]... [--admit-mcp SERVER TOOL]...
              [--prior TEXT [--source S]]... [--obligation TEXT [--asked-by S]]...
@@ -26,7 +29,8 @@ usage: mh-frame-seal [FILE|-] [-o OUT] [--reseal] [--allow-doubtful] [--print di
 
 Seals a frame: reads one without a digest (from standard input unless FILE is given) or
 builds one from flags, and writes the sealed document to standard output or to OUT.
-Nothing is admitted by default.
+Nothing is admitted by default. All that is wrong with a document is told at once, by line and column;
+of a document, format, digest, subjects and entities may be left out, and so may asked_by, source and kind.
 
   -o, --output OUT   write beside OUT and rename, so that it holds the old or the new; stderr
                      tells the digest, unless --print does
@@ -34,8 +38,11 @@ Nothing is admitted by default.
                      this such a document is refused
   --allow-doubtful   seal what nobody means as well: a rule that never decides, a glob that matches
                      no path, a rule for an operation that is not admitted
-  --print WHAT       print the digest, the canonical bytes, or the instruction text
+  --print WHAT       print the digest, the canonical bytes, the instruction text, or what of the
+                     frame is enforced, what is checked at the end of a turn, and what is told only
                      (instead of the document, unless that goes to OUT)
+  --json             say what came of it as one JSON object, as mh-frame-verify does, with all
+                     that is wrong with the document; the document itself goes to OUT alone
   --new              build the frame from flags
   --admit OP...      OPERATIONS
   --admit-mcp SERVER TOOL   one tool of one MCP server
@@ -64,7 +71,7 @@ pub fn seal(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let new = arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--new");
     let (mut input, mut output, mut print) = (None, None, None);
-    let (mut reseal, mut doubtful) = (false, false);
+    let (mut reseal, mut doubtful, mut json) = (false, false, false);
     let mut builder = super::new::Builder::default();
     let mut arguments = Arguments::new(PROGRAM, HELP.replace("OPERATIONS", &listed(21, 57)), arguments);
     // with --new, --version is the workflow's
@@ -83,6 +90,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
                 }
                 "--reseal" => reseal = true,
                 "--allow-doubtful" => doubtful = true,
+                "--json" => json = true,
                 "--print" => {
                     let what = arguments.one_of(&Print::WORDS)?;
                     arguments.once(&mut print, what)?;
@@ -95,23 +103,24 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
         }
     }
     let output = output.filter(|target| target != Path::new("-"));
-    let sealed = match new {
+    exclude(&[("--json", json), ("--print", print.is_some())], "each says what stdout is")?;
+    let (name, sealed) = match new {
         true if reseal => {
             return Err(wrong(&Mistake::Exclude(
                 "--new and --reseal",
                 "a frame that is built is sealed for the first time",
             )));
         }
-        true => minted("the new frame", crate::seal::seal(builder.frame()?), doubtful)?,
+        true => ("the new frame".to_string(), minted(crate::seal::seal(builder.frame()?), doubtful)),
         false => {
             let file = input.unwrap_or_else(|| "-".into());
-            let name = file.display().to_string();
-            let bytes = read(PROGRAM, &file).map_err(|refusal| Stop::document(&name, &refusal))?;
-            match mint(&bytes, reseal).map_err(|refusal| Stop::document(&name, &refusal))? {
-                (sealed, Minted::Before) => sealed,
-                (sealed, Minted::Now) => minted(&name, sealed, doubtful)?,
-            }
+            (file.display().to_string(), sealed(&file, reseal, doubtful))
         }
+    };
+    let sealed = match sealed {
+        Ok(sealed) => sealed,
+        Err(unsealed) if json => return Ok((unsealed.json_line(&name), unsealed.end())),
+        Err(unsealed) => return Err(unsealed.told(&name)),
     };
     if let Some(target) = &output {
         let written = os::write_beside(target, sealed.document().as_bytes())?;
@@ -124,6 +133,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
         }
     }
     let shown = match (print, &output) {
+        _ if json => json_line(&name, Ok(sealed.digest().as_str()), &advice(&sealed), &[]),
         (Some(print), _) => print.of(&sealed),
         (None, None) => sealed.document(),
         (None, Some(_)) => String::new(),
@@ -131,14 +141,64 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     Ok((shown, End::Good))
 }
 
-/// A frame that is newly sealed must not hold what everybody reads and nobody means; all of it is told.
-fn minted(name: &str, sealed: VerifiedFrame, doubtful: bool) -> Result<VerifiedFrame, Stop> {
-    let lints = surely_meant_otherwise(&sealed);
-    match lints.split_last() {
-        Some((last, others)) if !doubtful => {
-            others.iter().for_each(|lint| complain(PROGRAM, &format!("{name}: not sealed: {lint}")));
-            Err(Stop::refused(format!("{name}: not sealed: {last}")))
+/// Why nothing was sealed.
+enum Unsealed {
+    /// The document is refused, with all that is wrong with it.
+    Document(Refusal, Faults),
+    /// It holds what everybody reads and nobody means.
+    Doubtful(Vec<Lint>),
+}
+
+impl Unsealed {
+    fn end(&self) -> End {
+        match self {
+            Unsealed::Document(Refusal::Unreadable(_), _) => End::Failed,
+            _ => End::Refused,
         }
-        _ => Ok(sealed),
     }
+
+    /// All of it on stderr but for the last words.
+    fn told(self, name: &str) -> Stop {
+        match self {
+            Unsealed::Document(refusal, faults) => {
+                faults.tell(PROGRAM, name);
+                Stop::document(name, &refusal)
+            }
+            Unsealed::Doubtful(lints) => {
+                lints.iter().for_each(|lint| complain(PROGRAM, &format!("{name}: not sealed: {lint}")));
+                Stop::refused(format!("{name}: --allow-doubtful seals it all the same"))
+            }
+        }
+    }
+
+    fn json_line(&self, name: &str) -> String {
+        match self {
+            Unsealed::Document(refusal, faults) => {
+                json_line(name, Err((refusal.name(), &refusal.to_string(), faults)), &[], &[])
+            }
+            Unsealed::Doubtful(lints) => {
+                let lints: Vec<String> = lints.iter().map(ToString::to_string).collect();
+                let why = "what is in it cannot be meant so; --allow-doubtful seals it all the same";
+                json_line(name, Err(("doubtful", why, &Faults::default())), &lints, &[])
+            }
+        }
+    }
+}
+
+fn sealed(file: &Path, reseal: bool, doubtful: bool) -> Result<VerifiedFrame, Unsealed> {
+    let bytes = read(PROGRAM, file).map_err(|refusal| Unsealed::Document(refusal, Faults::default()))?;
+    match mint(&bytes, reseal) {
+        Ok((sealed, Minted::Before)) => Ok(sealed),
+        Ok((sealed, Minted::Now)) => minted(sealed, doubtful),
+        Err(refusal) => {
+            let faults = Faults::of(&refusal, &bytes, false);
+            Err(Unsealed::Document(refusal, faults))
+        }
+    }
+}
+
+/// A frame that is newly sealed must not hold what everybody reads and nobody means; all of it is told.
+fn minted(sealed: VerifiedFrame, doubtful: bool) -> Result<VerifiedFrame, Unsealed> {
+    let lints = surely_meant_otherwise(&sealed);
+    if lints.is_empty() || doubtful { Ok(sealed) } else { Err(Unsealed::Doubtful(lints)) }
 }

@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::explain::{self, Expected, Premises, Question};
+use super::faults::{Faults, json_line};
 use super::voice::{Arguments, POLICIES, Typed, digest, exclude, goes_with, operation, wrong};
 use super::{Print, conclude, read};
 use crate::adapter::{advice, preview_words};
 use crate::decide::{Policy, admits};
-use crate::frame::Operation;
-use crate::json::{Layout, Writer};
+use crate::frame::{Operation, parts};
 use crate::os::mistake::{Mistake, typed};
 use crate::os::{End, Stop, complain};
-use crate::seal::{self, Digest, Refusal, VerifiedFrame};
+use crate::seal::{self, Digest, Refusal};
 
 const PROGRAM: &str = "mh-frame-verify";
 
 const HELP: &str = "\
 usage: mh-frame-verify FILE... | -  [--quiet | --status | --json] [--digest HEX]
-       mh-frame-verify FILE --print digest|canonical|text
+       mh-frame-verify FILE --print digest|canonical|text|enforced
        mh-frame-verify FILE --admits OP... | --admits-mcp SERVER TOOL
        mh-frame-verify FILE --explain VENDORS --call TOOL [WHAT] | --payload FILE
                        [--expect allow|deny] [--policy P] [--project DIR]
@@ -33,7 +33,8 @@ Warnings go to stderr.
   --status           say nothing at all; the exit code answers
   --json             one JSON object a line instead
   --digest HEX       the frame must have this digest (one file)
-  --print WHAT       print the digest, the canonical bytes, or the instruction text
+  --print WHAT       print the digest, the canonical bytes, the instruction text, or what of the
+                     frame is enforced, what is checked at the end of a turn, and what is told only
   --admits OP...     does the frame admit all of these? the exit code answers
                      (an MCP tool is mcp.call:SERVER/TOOL)
   --admits-mcp SERVER TOOL   the same of one tool of one MCP server, whatever is in its name
@@ -206,6 +207,8 @@ impl Job {
         let answers = [("--print", print), ("--admits", admits), ("--explain", explain), ("--expectations", listed)];
         for (question, _) in answers.into_iter().filter(|(_, asked)| *asked) {
             // --status besides --admits: nothing is said, and the exit code answers
+            // what of a frame is enforced has a form for programs as well
+            let json = json && !(question == "--print" && matches!(self.print, Some(Print::Enforced)));
             let loud = [("--quiet", quiet), ("--status", status && question != "--admits"), ("--json", json)];
             for manner in loud {
                 exclude(&[(question, true), manner], "that is for the line that each file has otherwise")?;
@@ -226,7 +229,8 @@ fn list(order: &Job) -> (String, End) {
     let (mut out, mut end) = (String::new(), End::Good);
     for file in &order.files {
         let name = file.to_string_lossy();
-        let found = read(PROGRAM, file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
+        let bytes = read(PROGRAM, file);
+        let found = bytes.as_ref().map_err(Clone::clone).and_then(|bytes| seal::verify(bytes, order.pin.as_ref()));
         end = end.max(match &found {
             Ok(_) => End::Good,
             Err(Refusal::Unreadable(_)) => End::Failed,
@@ -236,10 +240,18 @@ fn list(order: &Job) -> (String, End) {
             continue;
         }
         let warnings = found.as_ref().map(advice).unwrap_or_default();
+        let faults = match (&found, &bytes) {
+            (Err(refusal), Ok(bytes)) => Faults::of(refusal, bytes, true),
+            _ => Faults::default(),
+        };
         if order.json {
-            out.push_str(&json_line(&name, &found, &warnings));
+            let said = found.as_ref().map(|frame| frame.digest().as_str());
+            let why = found.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            let said = said.map_err(|refusal| (refusal.name(), why.as_str(), &faults));
+            out.push_str(&json_line(&name, said, &warnings, &[]));
             continue;
         }
+        faults.tell(PROGRAM, &escaped(&name).1);
         for warning in &warnings {
             complain(PROGRAM, &format!("{}: warning: {warning}", escaped(&name).1));
         }
@@ -270,31 +282,6 @@ fn escaped(name: &str) -> (&'static str, String) {
     ("\\", out)
 }
 
-fn json_line(file: &str, found: &Result<VerifiedFrame, Refusal>, warnings: &[String]) -> String {
-    let mut out = Writer::new(Layout::Canonical);
-    out.object();
-    out.member("file", file);
-    out.key("ok");
-    out.flag(found.is_ok());
-    out.nullable("digest", found.as_ref().ok().map(|frame| frame.digest().as_str()));
-    out.key("refusal");
-    match found {
-        Ok(_) => out.null(),
-        Err(refusal) => {
-            out.object();
-            out.member("name", refusal.name());
-            out.member("why", &refusal.to_string());
-            out.end_object();
-        }
-    }
-    out.key("warnings");
-    out.array();
-    warnings.iter().for_each(|warning| out.string(warning));
-    out.end_array();
-    out.end_object();
-    out.finish() + "\n"
-}
-
 /// A question about one frame, answered by what is printed or by the exit code.
 fn question(order: &Job, file: &Path) -> Result<(String, End), Stop> {
     let found = read(PROGRAM, file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
@@ -304,6 +291,12 @@ fn question(order: &Job, file: &Path) -> Result<(String, End), Stop> {
         Err(stop) => return Err(stop),
     };
     let admitted = order.admits.iter().all(|operation| admits(&frame, operation));
-    let printed = order.print.map(|print| print.of(&frame)).unwrap_or_default();
+    let printed = match order.print {
+        Some(Print::Enforced) if order.json => {
+            let digest = Ok(frame.digest().as_str());
+            json_line(&file.to_string_lossy(), digest, &advice(&frame), &parts(frame.frame()))
+        }
+        print => print.map(|print| print.of(&frame)).unwrap_or_default(),
+    };
     Ok((printed, if admitted { End::Good } else { End::Refused }))
 }

@@ -61,21 +61,29 @@ pub enum Lint {
 impl fmt::Display for Lint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lint::AttemptZero => f.write_str("`step.attempt` is 0; attempts are counted from 1"),
-            Lint::Blank(member) => write!(f, "`{member}` is blank"),
-            Lint::OtherWorkflow { step, workflow } => {
-                write!(f, "`step.workflow` is {step:?}, but `workflow.id` is {workflow:?}")
+            Lint::AttemptZero => {
+                f.write_str("`step.attempt` is 0; attempts are counted from 1: write the number of this one")
             }
-            Lint::OtherState { step, node } => write!(f, "`step.state` is {step:?}, but `node.id` is {node:?}"),
+            Lint::Blank(member) => write!(f, "`{member}` is blank; give it its name"),
+            Lint::OtherWorkflow { step, workflow } => {
+                write!(f, "`step.workflow` is {step:?}, but `workflow.id` is {workflow:?}; write the same name in both")
+            }
+            Lint::OtherState { step, node } => {
+                write!(f, "`step.state` is {step:?}, but `node.id` is {node:?}; write the same name in both")
+            }
             Lint::IdleGlob { glob, why } => write!(f, "the glob {glob:?} of the path scope matches no path: {why}"),
             Lint::NotAdmitted { rule, operation } => {
                 let operation = shown(&operation.to_string());
-                write!(f, "rule {rule} of the path scope has {operation}, which the frame does not admit anywhere")
+                write!(
+                    f,
+                    "rule {rule} of the path scope has {operation}, which the frame does not admit anywhere; admit it, or take \
+                     it out of the rule"
+                )
             }
             Lint::Covered { rule, by } => write!(
                 f,
                 "rule {rule} of the path scope never decides, since rule {by} before it matches all that it matches; put it \
-                 before that one"
+                 before that one, or take it out"
             ),
             Lint::AmbiguousMcp { server, tool, rendered } => write!(
                 f,

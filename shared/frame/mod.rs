@@ -3,6 +3,7 @@
 //! A [`Frame`] is a value of the right shape and nothing more; whether a document's seal
 //! describes it is the business of [`crate::seal`].
 
+mod held;
 mod lint;
 pub mod mcp;
 mod operation;
@@ -10,9 +11,10 @@ mod read;
 mod text;
 mod write;
 
+pub use held::{Held, Part, parts};
 pub use lint::{Lint, lints};
 pub use operation::{BARE_OPERATIONS, MCP_CALL, NoOperation, Operation};
-pub use read::{Document, Misshapen, Tag, read};
+pub use read::{Document, Misshapen, OPTIONAL, Tag, read, read_telling};
 pub use text::{Text, shown, text};
 pub use write::{canonical, document, operation as write_operation};
 

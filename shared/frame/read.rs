@@ -2,7 +2,7 @@
 //!
 //! The order of refusals is a contract across implementations: JSON, then the tag, then the
 //! shape. So a fault of shape is remembered and reading goes on, since a fault of syntax or of
-//! the tag further on comes first.
+//! the tag further on comes first. Who writes a document hears all of them, a hook needs the first.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,8 +16,14 @@ use crate::json::{Fault, Key, Kind, Reader};
 pub struct Document {
     /// What `format` holds.
     pub tag: Tag,
+    /// Where that stands, or the document itself.
+    pub tag_at: usize,
     /// The value, or the first thing that is wrong with its shape.
     pub frame: Result<Frame, Misshapen>,
+    /// What else is wrong with it, as far as that was asked for.
+    pub more: Vec<Misshapen>,
+    /// How much more is wrong than that.
+    pub untold: usize,
     /// What `digest` holds; `None` where there is no such key.
     pub digest: Option<String>,
 }
@@ -40,6 +46,8 @@ pub struct Misshapen {
     pub at: usize,
     /// What is wrong with it, naming the key.
     pub what: String,
+    /// The key that is missing in the object there.
+    pub missing: Option<&'static str>,
 }
 
 impl fmt::Display for Misshapen {
@@ -50,13 +58,26 @@ impl fmt::Display for Misshapen {
 
 impl std::error::Error for Misshapen {}
 
+/// What may be left out of a document, for whoever misses something in one.
+pub const OPTIONAL: &str = "may be left out: subjects and entities; asked_by, source and kind where they stand; format \
+                            and digest before it is sealed";
+
 /// Read one document.
 ///
 /// # Errors
 /// The bytes are no JSON document, or it is not an object. Everything else is in the
 /// [`Document`].
 pub fn read(bytes: &[u8]) -> Result<Document, Fault> {
-    let mut form = FrameReader { reader: Reader::new(bytes)?, wrong: None, fault: None };
+    read_telling(bytes, 1)
+}
+
+/// The same, with as many of the things that are wrong with its shape.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_telling(bytes: &[u8], most: usize) -> Result<Document, Fault> {
+    let mut form =
+        FrameReader { reader: Reader::new(bytes)?, wrong: Vec::new(), most, untold: 0, tag_at: 0, fault: None };
     let kind = form.reader.kind()?;
     if kind != Kind::Object {
         let at = form.reader.offset();
@@ -69,11 +90,14 @@ pub fn read(bytes: &[u8]) -> Result<Document, Fault> {
     if let Some(fault) = form.fault {
         return Err(fault);
     }
-    let twice = form.reader.duplicate().map(|twice| Misshapen {
-        at: twice.at,
-        what: format!("the key `{}` stands twice in one object", twice.key.escape_debug()),
-    });
-    Ok(Document { tag, frame: twice.or(form.wrong).map_or(Ok(frame), Err), digest })
+    if let Some(twice) = form.reader.duplicate() {
+        // which of the two is meant, and so what else is wrong, nobody can tell
+        let what = format!("the key `{}` stands twice in one object", twice.key.escape_debug());
+        (form.wrong, form.untold) = (vec![Misshapen { at: twice.at, what, missing: None }], 0);
+    }
+    let mut wrong = form.wrong.into_iter();
+    let frame = wrong.next().map_or(Ok(frame), Err);
+    Ok(Document { tag, tag_at: form.tag_at, frame, more: wrong.collect(), untold: form.untold, digest })
 }
 
 /// Where a value stands, put into words only when something is wrong with it.
@@ -82,6 +106,9 @@ struct MemberPlace {
     list: &'static str,
     index: Option<usize>,
     field: &'static str,
+    /// Where `field` is a list itself: which of its items, and what of that.
+    inner: Option<usize>,
+    last: &'static str,
 }
 
 impl fmt::Display for MemberPlace {
@@ -90,29 +117,50 @@ impl fmt::Display for MemberPlace {
         if let Some(index) = self.index {
             write!(f, "[{index}]")?;
         }
-        f.write_str(self.field)
+        f.write_str(self.field)?;
+        if let Some(inner) = self.inner {
+            write!(f, "[{inner}]")?;
+        }
+        f.write_str(self.last)
     }
 }
 
 impl From<&'static str> for MemberPlace {
     fn from(list: &'static str) -> Self {
-        MemberPlace { list, index: None, field: "" }
+        MemberPlace { list, index: None, field: "", inner: None, last: "" }
     }
 }
 
 impl MemberPlace {
     fn item(self, index: usize) -> MemberPlace {
-        MemberPlace { index: Some(index), ..self }
+        match self.index {
+            None => MemberPlace { index: Some(index), ..self },
+            Some(_) => MemberPlace { inner: Some(index), ..self },
+        }
     }
 
-    fn dot(self, field: &'static str) -> MemberPlace {
-        MemberPlace { field, ..self }
+    fn dot(self, key: &'static str) -> MemberPlace {
+        match self.inner {
+            None => MemberPlace { field: key, ..self },
+            Some(_) => MemberPlace { last: key, ..self },
+        }
+    }
+
+    /// The last key on the way to it.
+    fn last(self) -> &'static str {
+        let way = [self.last, self.field, self.list].into_iter().find(|key| !key.is_empty()).unwrap_or_default();
+        way.rsplit('.').next().unwrap_or(way)
     }
 }
 
 struct FrameReader<'a> {
     reader: Reader<'a>,
-    wrong: Option<Misshapen>,
+    /// What is wrong with the shape, the first things of it.
+    wrong: Vec<Misshapen>,
+    /// How many of them are kept, and how many were not.
+    most: usize,
+    untold: usize,
+    tag_at: usize,
     /// What ended the reading. Nothing is read after it, so every loop ends and every value is its
     /// default; what is made of them goes nowhere.
     fault: Option<Fault>,
@@ -188,6 +236,7 @@ impl<'a> FrameReader<'a> {
     }
 
     fn tag(&mut self) -> Tag {
+        self.tag_at = self.reader.offset();
         match self.kind() {
             Some(Kind::String) => Tag::Text(self.string()),
             Some(kind) => {
@@ -201,13 +250,14 @@ impl<'a> FrameReader<'a> {
     fn workflow(&mut self) -> Workflow {
         let at = self.reader.offset();
         let (mut id, mut version) = (None, None);
-        if self.enter_object("workflow".into()) {
-            while let Some(key) = self.key() {
-                match &*key.name {
-                    "id" => id = Some(self.text("workflow.id".into())),
-                    "version" => version = Some(self.text("workflow.version".into())),
-                    _ => self.unknown(&key, "workflow"),
-                }
+        if !self.enter_object("workflow".into()) {
+            return Workflow::default();
+        }
+        while let Some(key) = self.key() {
+            match &*key.name {
+                "id" => id = Some(self.text("workflow.id".into())),
+                "version" => version = Some(self.text("workflow.version".into())),
+                _ => self.unknown(&key, "workflow"),
             }
         }
         Workflow { id: self.needed(id, "workflow.id", at), version: self.needed(version, "workflow.version", at) }
@@ -216,12 +266,13 @@ impl<'a> FrameReader<'a> {
     fn node(&mut self, place: MemberPlace) -> Node {
         let at = self.reader.offset();
         let mut id = None;
-        if self.enter_object(place) {
-            while let Some(key) = self.key() {
-                match &*key.name {
-                    "id" => id = Some(self.text(place.dot(".id"))),
-                    _ => self.unknown(&key, place),
-                }
+        if !self.enter_object(place) {
+            return Node::default();
+        }
+        while let Some(key) = self.key() {
+            match &*key.name {
+                "id" => id = Some(self.text(place.dot(".id"))),
+                _ => self.unknown(&key, place),
             }
         }
         Node { id: self.needed(id, place.dot(".id"), at) }
@@ -230,15 +281,16 @@ impl<'a> FrameReader<'a> {
     fn step(&mut self) -> Step {
         let at = self.reader.offset();
         let (mut workflow, mut state, mut index, mut attempt) = (None, None, None, None);
-        if self.enter_object("step".into()) {
-            while let Some(key) = self.key() {
-                match &*key.name {
-                    "workflow" => workflow = Some(self.text("step.workflow".into())),
-                    "state" => state = Some(self.text("step.state".into())),
-                    "index" => index = Some(self.integer("step.index")),
-                    "attempt" => attempt = Some(self.integer("step.attempt")),
-                    _ => self.unknown(&key, "step"),
-                }
+        if !self.enter_object("step".into()) {
+            return Step::default();
+        }
+        while let Some(key) = self.key() {
+            match &*key.name {
+                "workflow" => workflow = Some(self.text("step.workflow".into())),
+                "state" => state = Some(self.text("step.state".into())),
+                "index" => index = Some(self.integer("step.index")),
+                "attempt" => attempt = Some(self.integer("step.attempt")),
+                _ => self.unknown(&key, "step"),
             }
         }
         Step {
@@ -263,13 +315,14 @@ impl<'a> FrameReader<'a> {
     fn line(&mut self, place: MemberPlace, origin: &str, dotted: &'static str) -> (String, Option<String>) {
         let at = self.reader.offset();
         let (mut text, mut from) = (None, None);
-        if self.enter_object(place) {
-            while let Some(key) = self.key() {
-                match &*key.name {
-                    "text" => text = Some(self.text(place.dot(".text"))),
-                    name if name == origin => from = self.nullable(place.dot(dotted)),
-                    _ => self.unknown(&key, place),
-                }
+        if !self.enter_object(place) {
+            return Default::default();
+        }
+        while let Some(key) = self.key() {
+            match &*key.name {
+                "text" => text = Some(self.text(place.dot(".text"))),
+                name if name == origin => from = self.nullable(place.dot(dotted)),
+                _ => self.unknown(&key, place),
             }
         }
         (self.needed(text, place.dot(".text"), at), from)
@@ -279,19 +332,24 @@ impl<'a> FrameReader<'a> {
         let at = self.reader.offset();
         let (mut kind_of, mut name, mut kind, mut schema) = (None, None, None, None);
         let mut keys = Vec::new();
-        if self.enter_object("handoff".into()) {
-            while let Some(key) = self.key() {
-                match &*key.name {
-                    "handoff" => kind_of = Some((self.reader.offset(), self.text("handoff.handoff".into()))),
-                    "name" => name = Some(self.text("handoff.name".into())),
-                    "kind" => kind = self.nullable("handoff.kind".into()),
-                    "schema" => schema = Some(self.text("handoff.schema".into())),
-                    _ => self.unknown(&key, "handoff"),
-                }
-                keys.push(key);
-            }
+        if !self.enter_object("handoff".into()) {
+            return Handoff::None;
         }
-        let (said_at, said) = self.needed(kind_of, "handoff.handoff", at);
+        while let Some(key) = self.key() {
+            match &*key.name {
+                "handoff" => kind_of = Some((self.reader.offset(), self.maybe_text("handoff.handoff".into()))),
+                "name" => name = Some(self.text("handoff.name".into())),
+                "kind" => kind = self.nullable("handoff.kind".into()),
+                "schema" => schema = Some(self.text("handoff.schema".into())),
+                _ => {
+                    self.unknown(&key, "handoff");
+                    continue;
+                }
+            }
+            keys.push(key);
+        }
+        // without it nothing can be told of the rest
+        let (said_at, Some(said)) = self.needed(kind_of, "handoff.handoff", at) else { return Handoff::None };
         let (handoff, takes): (Handoff, &[&str]) = match &*said {
             "none" => (Handoff::None, &[]),
             "artifact" => (Handoff::Artifact { name: self.needed(name, "handoff.name", at), kind }, &["name", "kind"]),
@@ -330,16 +388,19 @@ impl<'a> FrameReader<'a> {
         }
         while let Some(key) = self.key() {
             match &*key.name {
-                "op" => op = Some((self.reader.offset(), self.text(place.dot(".op")))),
+                "op" => op = Some((self.reader.offset(), self.maybe_text(place.dot(".op")))),
                 "server" => server = Some(self.text(place.dot(".server"))),
                 "tool" => tool = Some(self.text(place.dot(".tool"))),
-                _ => self.unknown(&key, place),
+                _ => {
+                    self.unknown(&key, place);
+                    continue;
+                }
             }
             if key.name != "op" {
                 parameter.get_or_insert(key);
             }
         }
-        let (op_at, name) = self.needed(op, place.dot(".op"), at);
+        let (op_at, Some(name)) = self.needed(op, place.dot(".op"), at) else { return None };
         if name == "mcp.call" {
             return Some(Operation::McpCall {
                 server: self.needed(server, place.dot(".server"), at),
@@ -376,13 +437,14 @@ impl<'a> FrameReader<'a> {
     fn rule(&mut self, place: MemberPlace) -> ScopeRule {
         let at = self.reader.offset();
         let (mut subjects, mut operations) = (None, None);
-        if self.enter_object(place) {
-            while let Some(key) = self.key() {
-                match &*key.name {
-                    "subjects" => subjects = Some(self.list(place.dot(".subjects"), Self::text)),
-                    "operations" => operations = Some(self.operations(place.dot(".operations"))),
-                    _ => self.unknown(&key, place),
-                }
+        if !self.enter_object(place) {
+            return ScopeRule { subjects: Vec::new(), operations: BTreeSet::new() };
+        }
+        while let Some(key) = self.key() {
+            match &*key.name {
+                "subjects" => subjects = Some(self.list(place.dot(".subjects"), Self::text)),
+                "operations" => operations = Some(self.operations(place.dot(".operations"))),
+                _ => self.unknown(&key, place),
             }
         }
         ScopeRule {
@@ -398,13 +460,14 @@ impl<'a> FrameReader<'a> {
         }
         let at = self.reader.offset();
         let (mut source, mut members) = (None, None);
-        if self.enter_object("entities".into()) {
-            while let Some(key) = self.key() {
-                match &*key.name {
-                    "source" => source = Some(self.text("entities.source".into())),
-                    "members" => members = Some(self.list("entities.members".into(), Self::text)),
-                    _ => self.unknown(&key, "entities"),
-                }
+        if !self.enter_object("entities".into()) {
+            return None;
+        }
+        while let Some(key) = self.key() {
+            match &*key.name {
+                "source" => source = Some(self.text("entities.source".into())),
+                "members" => members = Some(self.list("entities.members".into(), Self::text)),
+                _ => self.unknown(&key, "entities"),
             }
         }
         Some(Entities {
@@ -418,16 +481,18 @@ impl<'a> FrameReader<'a> {
         if self.is(Kind::Array, place) {
             self.take(Reader::enter_array);
             while self.take(Reader::next_item) {
-                // an inner list keeps the index of the outer one: two are never needed at once
-                let item = if place.index.is_some() { place } else { place.item(items.len()) };
-                items.push(each(self, item));
+                items.push(each(self, place.item(items.len())));
             }
         }
         items
     }
 
     fn text(&mut self, place: MemberPlace) -> String {
-        if self.is(Kind::String, place) { self.string() } else { String::new() }
+        self.maybe_text(place).unwrap_or_default()
+    }
+
+    fn maybe_text(&mut self, place: MemberPlace) -> Option<String> {
+        self.is(Kind::String, place).then(|| self.string())
     }
 
     fn nullable(&mut self, place: MemberPlace) -> Option<String> {
@@ -479,13 +544,20 @@ impl<'a> FrameReader<'a> {
 
     fn needed<T: Default>(&mut self, value: Option<T>, place: impl Into<MemberPlace>, at: usize) -> T {
         value.unwrap_or_else(|| {
-            self.wrong(at, format!("`{}` is missing", place.into()));
+            let place = place.into();
+            self.wrong(at, format!("`{place}` is missing"));
+            if let Some(wrong) = self.wrong.last_mut().filter(|_| self.untold == 0) {
+                wrong.missing = Some(place.last());
+            }
             T::default()
         })
     }
 
     fn wrong(&mut self, at: usize, what: String) {
-        self.wrong.get_or_insert(Misshapen { at, what });
+        match self.wrong.len() < self.most {
+            true => self.wrong.push(Misshapen { at, what, missing: None }),
+            false => self.untold += 1,
+        }
     }
 }
 

@@ -5,8 +5,10 @@
 //! document of RFC 8259, nothing before it and nothing after it, bounded in depth, and
 //! reports every key that stands twice in one object.
 
+mod place;
 mod read;
 mod write;
 
+pub use place::{Place, places};
 pub use read::{Duplicate, Fault, Key, Kind, MAX_DEPTH, Number, Reader};
 pub use write::{Layout, Writer};

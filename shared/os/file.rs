@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::fs::{Access, FileType, Mode, OFlags, access, fstat, open};
 use rustix::io::Errno;
 
 use super::Error;
@@ -13,6 +13,19 @@ use crate::seal::Refusal;
 /// in the file's place holds nothing up.
 pub fn open_regular(path: &Path) -> Result<std::fs::File, Error> {
     regular(path).map(|(file, _)| file.into()).map_err(|error| unread(path, error))
+}
+
+/// Whether something can be made in a folder, or in the nearest one above it that is there.
+///
+/// # Errors
+/// Why not.
+pub fn can_write_below(folder: &Path) -> Result<(), Error> {
+    let there = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
+    let refused = |error| Error::by(there, "", error);
+    if !there.is_dir() {
+        return Err(refused(std::io::Error::from(Errno::NOTDIR)));
+    }
+    access(there, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| refused(error.into()))
 }
 
 pub fn unread(path: &Path, error: std::io::Error) -> Error {
@@ -37,7 +50,7 @@ fn regular(path: &Path) -> std::io::Result<(OwnedFd, usize)> {
 /// Read a regular file of at most `limit` bytes through one handle, so that the bytes that are checked are the bytes
 /// that were read.
 ///
-/// [`Refusal::Unreadable`] or [`Refusal::TooLarge`].
+/// The refusal is [`Refusal::Unreadable`] or [`Refusal::TooLarge`].
 pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     let unreadable = |error: std::io::Error| Refusal::Unreadable(words(error));
     let (file, size) = regular(path).map_err(unreadable)?;

@@ -163,7 +163,11 @@ impl<'a> Members<'a> {
         let mut reader = Reader::new(line).map_err(fault)?;
         match reader.kind().map_err(fault)? {
             Kind::Object => reader.enter_object().map_err(fault)?,
-            kind => return Err(format!("not one JSON object: it is {}", kind.noun())),
+            // its kind is told by its first letter, and that it is one by the rest
+            kind => {
+                reader.skip().and_then(|()| reader.end()).map_err(fault)?;
+                return Err(format!("not one JSON object: it is {}", kind.noun()));
+            }
         }
         while let Some(key) = reader.next_key().map_err(fault)? {
             let from = reader.offset();
@@ -205,7 +209,11 @@ impl<'a> Members<'a> {
         if name != DECIDE && other.is_none() {
             return Err(format!("there is no command {name:?}"));
         }
-        let id = id.ok_or_else(|| format!("malformed {name}: `id` is not a string"))?.into();
+        let id = id.ok_or_else(|| match (self.ids, self.id) {
+            (0, _) => format!("malformed {name}: there is no `id`; a command carries one, and its answer has it"),
+            _ => format!("malformed {name}: `id` is not a string"),
+        })?;
+        let id = id.into();
         let order = match other {
             Some((name, member)) => {
                 let at = CARRIED.iter().position(|carried| carried == member);

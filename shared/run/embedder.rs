@@ -250,8 +250,13 @@ impl Embedder {
         }
         self.run_out(now);
         let (id, outcome) = match Command::read(line) {
+            // the id of what has none
+            Ok(Command { id, .. }) if id.is_empty() || id == NO_ID => {
+                let why = format!("`id` is {id:?}, by which no answer can be told from others; give another");
+                (NO_ID.into(), Err((Code::Malformed, why)))
+            }
             Ok(Command { id, order }) => (id, self.apply(order)),
-            Err(Malformed { id, why }) => (id.unwrap_or_else(|| "-".into()), Err((Code::Malformed, why))),
+            Err(Malformed { id, why }) => (id.unwrap_or_else(|| NO_ID.into()), Err((Code::Malformed, why))),
         };
         match outcome {
             Ok((mut told, stopped)) => {
@@ -321,6 +326,9 @@ impl Embedder {
         sent.map_err(|_| (Code::TooLate, format!("the call {call_id:?} does not wait any more: whoever asked is gone")))
     }
 }
+
+/// The id in the answer to a line that has none.
+const NO_ID: &str = "-";
 
 /// Why nobody is asked once the embedder has stopped the turn.
 const OVER: &str = "the embedder stopped the turn";

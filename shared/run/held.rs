@@ -153,8 +153,10 @@ impl Turn {
                 nested: *nested,
                 ..TurnCall::default()
             };
-            if let Some(end) = end {
-                call.end(end.clone());
+            match end {
+                Some(end) => call.end(end.clone()),
+                // it ran on, and was ended with the turn before there was a record of that
+                None => call.failed = true,
             }
             self.calls.push(call);
         }

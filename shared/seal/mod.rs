@@ -1,9 +1,10 @@
 //! The seal: the digest over a frame's canonical form. A frame may decide only if its seal was verified here.
 
+mod faults;
 mod refusal;
 
-pub(crate) use refusal::MAX_BYTES;
-pub use refusal::Refusal;
+pub use faults::{DocumentFault, faults};
+pub use refusal::{MAX_BYTES, Refusal};
 
 use std::fmt;
 

@@ -612,6 +612,16 @@ fn verify_prints_every_field_of_its_schema() {
         let (_, stdout, _) = run("mh-frame-verify", &[&["--json"], arguments].concat());
         stdout.lines().for_each(|line| seen.look(&serde_json::from_str(line).unwrap()));
     }
+    let (_, stdout, _) = run("mh-frame-verify", &["documents/golden.json", "--print", "enforced", "--json"]);
+    seen.look(&serde_json::from_str(&stdout).unwrap());
+    // and what mh-frame-seal says in the same form
+    let faulty = room.path("faulty.json");
+    fs_err::write(&faulty, format!("{{\"next\": [{}0]}}", "0,".repeat(200))).unwrap();
+    let doubtful = "--new --workflow w --version 1 --state s --step 1 --attempt 0 --handoff-none";
+    for arguments in [vec![faulty.to_str().unwrap()], doubtful.split(' ').collect()] {
+        let (_, stdout, _) = run("mh-frame-seal", &[&["--json"], &arguments[..]].concat());
+        seen.look(&serde_json::from_str(&stdout).unwrap());
+    }
     seen.is_all();
 }
 
@@ -662,6 +672,9 @@ esac
     fire("claude", &[&asking[..], &["--audit-input"]].concat(), &call("replace"));
     fire("claude", &asking, &call("late"));
     fire("claude", &asking, &call("broken"));
+    for tool in ["mcp__lab__note", "mcp__a__b__note"] {
+        fire("claude", &frame, &call("mcp").replace("Bash", tool));
+    }
     room.text("audit.jsonl").lines().for_each(|line| seen.look(&serde_json::from_str(line).unwrap()));
     seen.is_all();
 }

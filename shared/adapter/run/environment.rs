@@ -4,7 +4,7 @@
 //! program in the place of another. Names that a shell, the loader or a runtime obeys never pass. All others do: the
 //! model's service, clouds, proxies and the project's own programs need them.
 
-use crate::adapter::ALL;
+use crate::adapter::governed;
 use crate::adapter::run::Run;
 use crate::os::obeyed::obeyed;
 
@@ -45,7 +45,7 @@ pub fn fate(vendor: &dyn Run, name: &str) -> Fate {
     if let Some(what) = obeyed(name) {
         return Fate::Dropped(what);
     }
-    if name.starts_with("MH_") || ALL.iter().any(|vendor| on(vendor.variables().marks)) {
+    if name.starts_with("MH_") || governed().any(|vendor| on(vendor.variables().marks)) {
         return Fate::Mark;
     }
     let Variables { own, passes, .. } = vendor.variables();
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn what_a_shell_obeys_never_passes_and_marks_are_nobodys_choice() {
-        for vendor in ALL.iter().copied() {
+        for vendor in governed() {
             for name in ["BASH_ENV", "BASH_FUNC_echo%%", "SHELLOPTS", "LD_PRELOAD", "GCONV_PATH", "NODE_OPTIONS"] {
                 assert!(matches!(fate(vendor, name), Fate::Dropped(_)), "{name}");
             }

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use super::environment::{Fate, fate};
 use super::{Rows, Run, Shadowed, Unprepared};
+use crate::adapter::Registration;
 use crate::adapter::setup::terms::Flags;
-use crate::adapter::{Adapter, Registration};
 use crate::decide::Policy;
 use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
@@ -17,7 +17,7 @@ use crate::seal::VerifiedFrame;
 #[derive(Debug, Clone)]
 pub struct LaunchOrder {
     /// Whose program.
-    pub vendor: &'static dyn Adapter,
+    pub vendor: &'static dyn Run,
     /// The program.
     pub program: PathBuf,
     /// The hook program.

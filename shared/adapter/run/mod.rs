@@ -93,6 +93,11 @@ pub trait Run: Hook {
     /// A reader for its stream.
     fn stream(&self) -> Box<dyn Stream>;
 
+    /// What the vendor's program starts, where that is a script of the vendor's own; none where it is not known.
+    fn behind(&self, _program: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// What somebody does whose credentials the vendor's service does not take.
     fn login(&self) -> &'static str;
 

@@ -35,6 +35,17 @@ pub struct VendorOptions {
     pub settings: Option<SettingOption>,
 }
 
+impl VendorOptions {
+    /// What may be passed, in words.
+    fn told(&self) -> String {
+        let names = self.passed.iter().map(|passed| match passed.value {
+            true => format!("{} VALUE", passed.name),
+            false => passed.name.into(),
+        });
+        format!("behind -- may stand: {}", names.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// An option that sets a key of the configuration.
 #[derive(Debug)]
 pub struct SettingOption {
@@ -74,12 +85,15 @@ pub fn options(vendor: &dyn Run, given: &[OsString]) -> Result<Vec<String>, Shad
             _ => (long, None),
         };
         let passed = allowed.passed.iter().find(|passed| passed.name == name).ok_or_else(|| {
-            Shadowed::by(word, format!("not an option that can be passed to {product} under a frame; see --help"))
+            Shadowed::by(
+                word,
+                format!("not an option that can be passed to {product} under a frame; {}", allowed.told()),
+            )
         })?;
         if !passed.value {
             match joined {
                 None => taken.push(name.into()),
-                Some(_) => return Err(Shadowed::by(word, "it takes no value")),
+                Some(_) => return Err(Shadowed::by(word, format!("it takes no value: write {name}"))),
             }
             continue;
         }
@@ -88,14 +102,14 @@ pub fn options(vendor: &dyn Run, given: &[OsString]) -> Result<Vec<String>, Shad
             None => words
                 .next()
                 .and_then(|value| value.to_str())
-                .ok_or_else(|| Shadowed::by(word, "its value is missing"))?,
+                .ok_or_else(|| Shadowed::by(word, format!("its value is missing: write {name}=VALUE")))?,
         };
         if let Some(settings) = allowed.settings.as_ref().filter(|settings| settings.option == name)
             && !settings.harmless(value)
         {
             return Err(Shadowed::by(
                 format!("{} {value}", settings.shown),
-                "not a key that can be set under a frame; see --help",
+                format!("not a key that can be set under a frame; these can: {}", settings.keys.join(", ")),
             ));
         }
         // a value that begins with a dash would be taken for an option where it stands alone

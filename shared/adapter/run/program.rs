@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Run, left_out};
 use crate::os::release::{NoAnswer, Release, asking_release, on_path, said_within};
-use crate::os::words;
+use crate::os::{Remembered, words};
 
 /// The time that a program has to say its release: a run is for nothing without it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,9 +28,18 @@ pub fn find(vendor: &dyn Run, told: Option<&Path>) -> Result<(PathBuf, Release),
     };
     let shown = program.display();
     let program = std::path::absolute(&program).map_err(|error| format!("{shown}: {}", words(error)))?;
-    let said = version(vendor, &program).map_err(|why| format!("{shown}: {why}"))?;
-    let version = Release::find(&said)
-        .ok_or_else(|| format!("{shown}: --version names no release, so it is not known whether its hooks hold"))?;
+    let place = Remembered::of(&program, &vendor.behind(&program));
+    let version = match place.as_ref().and_then(Remembered::release) {
+        Some(version) => version,
+        None => {
+            let said = version(vendor, &program).map_err(|why| format!("{shown}: {why}"))?;
+            let version = Release::find(&said).ok_or_else(|| {
+                format!("{shown}: --version names no release, so it is not known whether its hooks hold")
+            })?;
+            place.iter().for_each(|place| place.keep(version));
+            version
+        }
+    };
     match Release::find(vendor.facts().oldest) {
         Some(oldest) if version < oldest => Err(format!(
             "{shown}: release {version} is too old: {oldest} is the oldest whose hooks are known to fail closed; install that or a newer one"

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use super::super::voice::{Arguments, Typed, no_flag_of, no_word_of, text, wrong};
 use super::PROGRAM;
 use super::options::{self, help};
-use crate::adapter;
 use crate::os::Stop;
 use crate::os::mistake::Mistake;
 use crate::run::Capabilities;
@@ -30,7 +29,7 @@ pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
             Typed::Word(word) => return Err(no_word_of("capabilities are of one vendor at a time", &word)),
         }
     }
-    let vendor = vendor.ok_or_else(|| wrong(&Mistake::Missing("vendor", &adapter::words(|_| true))))?;
+    let vendor = vendor.ok_or_else(|| wrong(&Mistake::Missing("vendor", &options::words_of(|_| true))))?;
     let capabilities = Capabilities::of(vendor);
     Ok(match format {
         Some(true) => serde_json::to_string(&capabilities).map(|line| line + "\n").unwrap_or_default(),

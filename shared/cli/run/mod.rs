@@ -66,8 +66,14 @@ fn work(options: &Options) -> Result<End, Stop> {
     let prompt = prompt::take(&options.prompt, options.asking.is_none())?;
     let (program, version) = adapter::run::find(options.vendor, options.program.as_deref()).map_err(Stop::failed)?;
     let run = os::run_id();
-    let room =
-        PrivateRoom::new(&run).map_err(|error| Stop::failed(format!("no folder for the run: {}", error.why())))?;
+    let room = PrivateRoom::new(&run).map_err(|error| {
+        let below = std::env::temp_dir();
+        Stop::failed(format!(
+            "no folder for the run can be made below {}: {}; set TMPDIR to a folder that can be written to",
+            below.display(),
+            error.why()
+        ))
+    })?;
     let audit = options.audit.clone().unwrap_or_else(|| room.path().join("audit.jsonl"));
     let (_, audited) = crate::os::open_audit(&audit).map_err(|error| {
         Stop::failed(format!("the audit {} cannot be written to: {}", audit.display(), error.why()))
@@ -271,9 +277,24 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     options.vendor.shadows(Path::new("/etc")).map_err(shadowed)?;
     adapter::run::carried(options.vendor, &options.carried).map_err(shadowed)?;
     if !options.hermetic {
-        options.vendor.env_file(&adapter::run::home(options.vendor, &options.cwd)).map_err(shadowed)?;
+        let home = adapter::run::home(options.vendor, &options.cwd);
+        recorded(options.vendor, &home)?;
+        options.vendor.env_file(&home).map_err(shadowed)?;
     }
     options::passed(options).map_err(shadowed)
+}
+
+/// A vendor that cannot keep its records ends in words that name neither the folder nor what to do, if it ends at all.
+fn recorded(vendor: &dyn Run, home: &Path) -> Result<(), Stop> {
+    os::can_write_below(home).map_err(|error| {
+        let (word, (variable, _)) = (vendor.facts().word, vendor.own_folder());
+        Stop::failed(format!(
+            "{word} keeps its records in {}, where nothing can be written: {}; name another folder by {variable}, or use \
+             --hermetic",
+            home.display(),
+            error.why()
+        ))
+    })
 }
 
 /// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.

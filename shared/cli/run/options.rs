@@ -8,14 +8,15 @@ use std::time::Duration;
 use super::super::voice::{
     Arguments, SECONDS, Typed, digest, goes_with, joined, no_such, not_taken, number, once, one_of, text, wrong,
 };
+use super::prompt::whole;
 use super::{PROGRAM, capabilities, schema};
-use crate::adapter::run::{Credentials, Shadowed};
-use crate::adapter::{self, ALL, Adapter};
+use crate::adapter::run::{Credentials, Run, Shadowed};
+use crate::adapter::{self, NotGoverned};
 use crate::decide::Policy;
 use crate::hook::Decider;
 use crate::os::Stop;
 use crate::os::mistake::{Mistake, typed};
-use crate::os::{self, words};
+use crate::os::words;
 use crate::run::{ASK, OnEof};
 use crate::seal::Digest;
 
@@ -68,10 +69,16 @@ SANDBOXESINSTRUCTIONS  --hermetic              a scratch home and a cleared envi
 exit codes: 0 answered; 1 not answered, or not to be trusted; 2 refused before the start
 ";
 
+/// The words of those of which this holds, for a sentence.
+pub fn words_of(holds: impl Fn(&dyn Run) -> bool) -> String {
+    let words: Vec<&str> =
+        adapter::governed().filter(|vendor| holds(*vendor)).map(|vendor| vendor.facts().word).collect();
+    words.join(" or ")
+}
+
 /// The same, with what each vendor has.
 pub fn help() -> String {
-    let each =
-        |of: &dyn Fn(&'static dyn Adapter) -> String| -> Vec<String> { ALL.iter().map(|vendor| of(*vendor)).collect() };
+    let each = |of: &dyn Fn(&'static dyn Run) -> String| -> Vec<String> { adapter::governed().map(of).collect() };
     let sandboxes = each(&|vendor| match vendor.sandboxes() {
         [] => String::new(),
         all => format!("  --sandbox MODE          {}: {}\n", vendor.facts().product, joined(all, "or")),
@@ -136,7 +143,7 @@ pub enum Prompt {
 /// A turn that is asked for.
 #[derive(Debug)]
 pub struct Options {
-    pub vendor: &'static dyn Adapter,
+    pub vendor: &'static dyn Run,
     pub prompt: Prompt,
     pub frame: Option<PathBuf>,
     pub pin: Option<Digest>,
@@ -168,7 +175,7 @@ pub struct Options {
 /// The command line as it is typed: each flag once.
 #[derive(Default)]
 struct Given {
-    vendor: Option<&'static dyn Adapter>,
+    vendor: Option<&'static dyn Run>,
     prompt: Option<Prompt>,
     values: BTreeMap<&'static str, OsString>,
     artifacts: Vec<OsString>,
@@ -233,22 +240,25 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Errand, Stop> {
 
 /// The vendor whose option this is, of those that can be passed on.
 fn passed_by(flag: &str) -> Option<&'static str> {
-    let has = |vendor: &&&dyn Adapter| {
+    let has = |vendor: &&dyn Run| {
         let options = vendor.options();
         options.passed.iter().any(|passed| passed.name == flag) || options.short.iter().any(|(short, _)| *short == flag)
     };
-    ALL.iter().find(has).map(|vendor| vendor.facts().word)
+    adapter::governed().find(has).map(|vendor| vendor.facts().word)
 }
 
 /// The vendor of a word.
-pub fn vendor(word: &str) -> Result<&'static dyn Adapter, Stop> {
+pub fn vendor(word: &str) -> Result<&'static dyn Run, Stop> {
     let elsewhere = match word {
         "doctor" | "setup" | "status" => "mh-setup doctor says whether hooks are on",
         "frame" | "seal" | "new" => "a frame is made by mh-frame-seal --new",
         "verify" => "a frame is looked at by mh-frame-verify FILE",
         word => {
-            let words: Vec<&str> = ALL.iter().map(|vendor| vendor.facts().word).collect();
-            return adapter::named(word).ok_or_else(|| no_such("vendor", word, &words, &["capabilities", "schema"]));
+            let words: Vec<&str> = adapter::governed().map(|vendor| vendor.facts().word).collect();
+            return adapter::governed_named(Some(word)).map_err(|why| match why {
+                NotGoverned::Unknown => no_such("vendor", word, &words, &["capabilities", "schema"]),
+                NotGoverned::Ungoverned(_) => Stop::usage(why.to_string()),
+            });
         }
     };
     Err(Stop::failed(format!("\"{word}\" is no vendor: {elsewhere}")))
@@ -364,7 +374,7 @@ impl Given {
     }
 
     fn settle(mut self) -> Result<Options, Stop> {
-        let vendor = self.vendor.ok_or_else(|| wrong(&Mistake::Missing("vendor", &adapter::words(|_| true))))?;
+        let vendor = self.vendor.ok_or_else(|| wrong(&Mistake::Missing("vendor", &words_of(|_| true))))?;
         let prompt = self.prompt.take().ok_or_else(|| {
             wrong(&Mistake::Missing("prompt", "-p TEXT, or -p as the last word with the prompt on standard input"))
         })?;
@@ -407,7 +417,7 @@ impl Given {
         if let Some(word) = &sandbox {
             let sandboxes = vendor.sandboxes();
             if sandboxes.is_empty() {
-                let others = adapter::words(|vendor| !vendor.sandboxes().is_empty());
+                let others = words_of(|vendor| !vendor.sandboxes().is_empty());
                 return Err(Stop::usage(format!("--sandbox is for {others}")));
             }
             if !sandboxes.contains(&word.as_str()) {
@@ -418,7 +428,7 @@ impl Given {
         goes_with(&[("--handoff-check", handoff_check && frame.is_none())], "--frame")?;
         goes_with(&[("--artifact", !self.artifacts.is_empty() && !handoff_check)], "--handoff-check")?;
         if self.switch("project-instructions") && vendor.ambient().instructions.is_empty() {
-            let others = adapter::words(|vendor| !vendor.ambient().instructions.is_empty());
+            let others = words_of(|vendor| !vendor.ambient().instructions.is_empty());
             let word = vendor.facts().word;
             return Err(Stop::usage(format!("--project-instructions is for {others}; {word} reads its own")));
         }
@@ -507,7 +517,7 @@ fn artifact(given: &OsString) -> Result<(String, PathBuf), Stop> {
 
 fn json(path: &Path) -> Result<(serde_json::Value, String), Stop> {
     let shown = path.display();
-    let bytes = os::read_bounded(path, 1024 * 1024).map_err(|refusal| Stop::failed(format!("{shown}: {refusal}")))?;
+    let bytes = whole(path, 1024 * 1024)?;
     let value: serde_json::Value =
         serde_json::from_slice(&bytes).map_err(|error| Stop::failed(format!("{shown}: not json: {error}")))?;
     let text = value.to_string();

@@ -1,6 +1,7 @@
 //! The prompt, from the command line and from standard input.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -9,6 +10,7 @@ use rustix::io::Errno;
 use super::PROGRAM;
 use super::options::Prompt;
 use crate::os::{self, Stop};
+use crate::seal::Refusal;
 
 /// The longest prompt, in bytes.
 const LIMIT: usize = 8 * 1024 * 1024;
@@ -26,7 +28,7 @@ pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, Stop> {
         Prompt::Text(text) => Some(text.clone()),
         Prompt::File(path) => {
             let shown = path.display();
-            let bytes = os::read_bounded(path, LIMIT).map_err(|refusal| Stop::failed(format!("{shown}: {refusal}")))?;
+            let bytes = whole(path, LIMIT)?;
             Some(String::from_utf8(bytes).map_err(|_| Stop::failed(format!("{shown}: not UTF-8")))?)
         }
     };
@@ -47,6 +49,18 @@ pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, Stop> {
         true => Err(Stop::failed("the prompt is empty")),
         false => Ok(whole),
     }
+}
+
+/// A file of at most so many bytes.
+pub fn whole(path: &Path, limit: usize) -> Result<Vec<u8>, Stop> {
+    os::read_bounded(path, limit).map_err(|refusal| {
+        let why = match refusal {
+            // the refusal's own words are about the limit of a frame
+            Refusal::TooLarge => format!("it holds more than {limit} bytes"),
+            refusal => refusal.to_string(),
+        };
+        Stop::failed(format!("{}: {why}", path.display()))
+    })
 }
 
 /// What standard input gives; a terminal gives nothing.

@@ -191,6 +191,7 @@ impl<'a> Merge<'a> {
         }
         self.denied_within(None);
         self.turned_down(None, "", true);
+        self.ended_with_the_turn();
         for id in std::mem::take(&mut self.order) {
             self.request(&id, None, "none");
         }

@@ -36,6 +36,20 @@ impl Merge<'_> {
         }
     }
 
+    /// The results of calls that were under way when the turn ended, and were ended with it.
+    pub(super) fn ended_with_the_turn(&mut self) {
+        if self.journal.is_none() || self.turn.is_stopping() {
+            return;
+        }
+        let left = |id: &&String| self.calls.get(*id).is_some_and(|known| known.called && !known.over);
+        let left: Vec<String> = self.order.iter().filter(left).cloned().collect();
+        for call_id in left {
+            let content = "it had not ended when the turn did, and was ended with it".into();
+            let end = CallEnd { call_id, failed: true, content, told: true, ..CallEnd::default() };
+            self.result(None, &end, "rollout");
+        }
+    }
+
     /// The results of calls that were denied, and of which the vendor's record has nothing under their
     /// ids: those inside a script of Codex's, and those that a stop cut short.
     pub(super) fn denied_within(&mut self, at: Option<&str>) {

@@ -28,7 +28,9 @@ fn a_line_that_is_no_command_is_malformed_under_its_id_or_a_dash() {
     assert_ne!(frame, broken);
     let set = |frame: &str| tagged(&format!("\"command\":\"frame.set\",\"frame\":{}", frame.trim()));
     let cases: Vec<(String, &str, &str)> = vec![
-        ("nonsense".into(), "-", "not one JSON object"),
+        ("nonsense".into(), "-", "not one JSON object: byte 0: expected a value, found `n`"),
+        ("nope".into(), "-", "not one JSON object: byte 0: expected a value, found `n`"),
+        ("null".into(), "-", "not one JSON object: it is null"),
         ("\"7\"".into(), "-", "not one JSON object: it is a string"),
         ("[1]".into(), "-", "not one JSON object: it is an array"),
         ("{} {}".into(), "-", "not one JSON object"),
@@ -43,7 +45,21 @@ fn a_line_that_is_no_command_is_malformed_under_its_id_or_a_dash() {
             "-",
             "`id` is not",
         ),
-        ("{\"format\":\"metaharness.command/1\",\"command\":\"halt\",\"reason\":\"\"}".into(), "-", "`id` is not"),
+        (
+            "{\"format\":\"metaharness.command/1\",\"command\":\"halt\",\"reason\":\"\"}".into(),
+            "-",
+            "malformed halt: there is no `id`",
+        ),
+        (
+            "{\"format\":\"metaharness.command/1\",\"id\":\"\",\"command\":\"halt\",\"reason\":\"\"}".into(),
+            "-",
+            "`id` is \"\", by which no answer can be told from others",
+        ),
+        (
+            "{\"format\":\"metaharness.command/1\",\"id\":\"-\",\"command\":\"halt\",\"reason\":\"\"}".into(),
+            "-",
+            "`id` is \"-\", by which no answer can be told from others",
+        ),
         (decide("\"decision\":\"allow\""), "7", "`decision` is a string; it is an object"),
         (decide("\"decision\":null"), "7", "`decision` is null"),
         (decide("\"x\":0"), "7", "there is no `decision`"),
@@ -110,8 +126,8 @@ fn a_well_formed_command_that_cannot_be_done_is_refused_by_name() {
         }
         run.decide("none", "c2", allow());
         run.refused("none", "UNKNOWN_CALL", "c2");
-        run.decide("", "c1", json!({"decision": "abstain"}));
-        run.done("");
+        run.decide("one", "c1", json!({"decision": "abstain"}));
+        run.done("one");
         run.decide("again", "c1", deny("no"));
         run.refused("again", "TOO_LATE", "c1");
         let over = run.end();

@@ -3,6 +3,7 @@
 mod audit;
 mod documents;
 mod events;
+mod faults;
 mod keys;
 mod launch;
 mod limits;

@@ -98,7 +98,12 @@ fn a_document_that_is_no_frame_is_refused_by_name() {
         (r#"{"allow":1}"#, "-: misshapen: byte 1: `allow` is no key of the frame, and would lie outside the seal"),
         (r#"{"next":[],"next":[]}"#, "-: misshapen: byte 11: the key `next` stands twice in one object"),
     ] {
-        fails(Run::of("mh-frame-seal").stdin(document).answer(), 1, stderr);
+        let answer = Run::of("mh-frame-seal").stdin(document).answer();
+        assert_eq!((answer.code, &*answer.stdout), (1, ""), "{document}");
+        // all that is wrong stands before it, by line and column
+        let last = answer.stderr.lines().last().unwrap();
+        assert_eq!(last, format!("mh-frame-seal: {stderr}"), "{document}");
+        assert!(answer.stderr.starts_with("mh-frame-seal: -:1:"), "{}", answer.stderr);
     }
 }
 
@@ -112,15 +117,18 @@ fn a_doubtful_frame_is_not_sealed_and_only_warned_of_once_it_is() {
     };
     let server = |list: &str| change(r#"{"op":"dir.list"}"#, list);
     for (document, doubt) in [
-        (change(r#""attempt":1"#, r#""attempt":0"#), "`step.attempt` is 0; attempts are counted from 1"),
-        (change(r#""development/default""#, r#""""#), "`workflow.id` is blank"),
+        (
+            change(r#""attempt":1"#, r#""attempt":0"#),
+            "`step.attempt` is 0; attempts are counted from 1: write the number of this one",
+        ),
+        (change(r#""development/default""#, r#""""#), "`workflow.id` is blank; give it its name"),
         (
             change(r#""workflow":"development/default""#, r#""workflow":"other""#),
-            "`step.workflow` is \"other\", but `workflow.id` is \"development/default\"",
+            "`step.workflow` is \"other\", but `workflow.id` is \"development/default\"; write the same name in both",
         ),
         (
             change(r#""state":"implement""#, r#""state":"verify""#),
-            "`step.state` is \"verify\", but `node.id` is \"implement\"",
+            "`step.state` is \"verify\", but `node.id` is \"implement\"; write the same name in both",
         ),
         (
             server(r#"{"op":"mcp.call","server":"a","tool":"b__c"}"#),
@@ -291,7 +299,7 @@ fn mistakes_on_the_command_line_are_refused() {
     let file = file.to_str().unwrap();
     for (args, why) in [
         (&[file, file][..], format!("there is no argument \"{file}\": one document is sealed at a time")),
-        (&["--print", "all"], "--print takes digest, canonical or text, not \"all\"".into()),
+        (&["--print", "all"], "--print takes digest, canonical, text or enforced, not \"all\"".into()),
         (&["--print"], "--print takes a value, and none is given".into()),
         (&["-o"], "-o takes a value, and none is given".into()),
         (&["--admit", "shell"], "--admit goes with --new".into()),

@@ -145,10 +145,16 @@ fn a_flag_that_is_missing_twice_or_wrong_is_named() {
     }
 }
 
+/// What stderr says of a new frame with these doubts.
+fn not_sealed(doubts: &[&str]) -> String {
+    let lines = doubts.iter().map(|doubt| format!("mh-frame-seal: the new frame: not sealed: {doubt}\n"));
+    lines.collect::<String>() + "mh-frame-seal: the new frame: --allow-doubtful seals it all the same\n"
+}
+
 #[test]
 fn a_frame_that_nobody_means_is_not_sealed() {
     for (flags, doubt) in [
-        (&["--attempt", "0"][..], "`step.attempt` is 0; attempts are counted from 1"),
+        (&["--attempt", "0"][..], "`step.attempt` is 0; attempts are counted from 1: write the number of this one"),
         (
             &["--admit-mcp", "a__b", "note"],
             "mcp.call \"a__b\"/\"note\" reaches a vendor's hook as `mcp__a__b__note`, which another pair of server and tool \
@@ -162,7 +168,7 @@ fn a_frame_that_nobody_means_is_not_sealed() {
     ] {
         let answer = run("mh-frame-seal", NEW.iter().chain(flags));
         assert_eq!((answer.code, answer.stdout), (1, String::new()));
-        assert_eq!(answer.stderr, format!("mh-frame-seal: the new frame: not sealed: {doubt}\n"));
+        assert_eq!(answer.stderr, not_sealed(&[doubt]));
     }
     for (names, member) in
         [(["", "1", "s"], "workflow.id"), (["w", " ", "s"], "workflow.version"), (["w", "1", "\t"], "node.id")]
@@ -170,8 +176,8 @@ fn a_frame_that_nobody_means_is_not_sealed() {
         let [workflow, version, state] = names;
         let named = ["--workflow", workflow, "--version", version, "--state", state];
         let answer = run("mh-frame-seal", ["--new", "--step", "0", "--handoff-none"].iter().chain(&named));
-        let told = format!("mh-frame-seal: the new frame: not sealed: `{member}` is blank\n");
-        assert_eq!((answer.code, answer.stderr), (1, told));
+        let doubt = format!("`{member}` is blank; give it its name");
+        assert_eq!((answer.code, answer.stderr), (1, not_sealed(&[&doubt])));
     }
 }
 
@@ -209,10 +215,8 @@ fn a_path_rule_that_never_decides_is_not_sealed() {
                 "none",
             ],
         );
-        let stderr = format!(
-            "mh-frame-seal: the new frame: not sealed: the glob \"file:{glob}\" of the path scope matches no path: {why}\n"
-        );
-        assert_eq!((answer.code, answer.stderr), (1, stderr));
+        let doubt = format!("the glob \"file:{glob}\" of the path scope matches no path: {why}");
+        assert_eq!((answer.code, answer.stderr), (1, not_sealed(&[&doubt])));
     }
     for glob in [".", "**", "/etc/**", "src/*.rs", "..src/**", "a.b/.c/**", "app/[slug]/**", "a b/$x"] {
         scratch.frame("frame.json", &["--scope", glob, "none"]);
@@ -228,24 +232,22 @@ fn a_rule_with_an_unmeant_sense_is_not_sealed_without_the_flag() {
             &["--scope", "**", "file.read", "--scope", "secret/**", "none"][..],
             &[
                 "rule 2 of the path scope never decides, since rule 1 before it matches all that it matches; put it before that \
-               one",
+               one, or take it out",
             ][..],
         ),
         (
             &["--scope", "src/**", "file.edit", "--scope", "src/*.rs", "file.read,shell"],
             &[
-                "rule 1 of the path scope has file.edit, which the frame does not admit anywhere",
-                "rule 2 of the path scope has shell, which the frame does not admit anywhere",
+                "rule 1 of the path scope has file.edit, which the frame does not admit anywhere; admit it, or take it out of the rule",
+                "rule 2 of the path scope has shell, which the frame does not admit anywhere; admit it, or take it out of the rule",
                 "rule 2 of the path scope never decides, since rule 1 before it matches all that it matches; put it before \
-                 that one",
+                 that one, or take it out",
             ],
         ),
     ] {
         let answer = run("mh-frame-seal", NEW.iter().chain(&admit).chain(scope));
-        let told: String =
-            doubts.iter().map(|doubt| format!("mh-frame-seal: the new frame: not sealed: {doubt}\n")).collect();
-        assert_eq!((answer.code, &*answer.stdout, answer.stderr), (1, "", told));
-        // an author who means it passes the flag; the frame is valid, and verify still warns
+        assert_eq!((answer.code, &*answer.stdout, answer.stderr), (1, "", not_sealed(doubts)));
+        // who means it says so; everybody reads it, and verify goes on to warn
         let frame = scratch.frame("frame.json", &[&admit, scope, &["--allow-doubtful"]].concat());
         let answer = run("mh-frame-verify", [frame]);
         assert_eq!(answer.code, 0);

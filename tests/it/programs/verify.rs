@@ -166,7 +166,7 @@ fn mistakes_on_the_command_line_are_refused() {
     usage(&["--status"], "no file is given: name one, or - for standard input");
     usage(&["-", "-"], "- is given twice, and standard input can be read once");
     usage(&["--print", "digest", &good, &good], "--print takes one file, and 2 are given");
-    usage(&["--print", "seal", &good], "--print takes digest, canonical or text, not \"seal\"");
+    usage(&["--print", "seal", &good], "--print takes digest, canonical, text or enforced, not \"seal\"");
     usage(&["--explain", "cursor", &good], "--explain takes claude or codex, not \"cursor\"");
     usage(&["--explain", "claude", &good], "no call is given: --explain takes --call TOOL [WHAT] or --payload FILE");
     let answer = run(VERIFY, ["--explain", "claude", &good, "--payload", &good, "--policy", "Frame"]);

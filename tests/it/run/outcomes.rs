@@ -290,7 +290,6 @@ fn a_denial_for_want_of_an_approval_is_told_from_one_by_a_rule() {
         ("", "<tool_use_error>File is in a directory that is denied by your permission settings.</tool_use_error>"),
     ] {
         let body = gated().replace("\"non_execution_kind\":\"user-rejected\",", kind);
-        let body = body.lines().filter(|line| !line.contains("permission_denied\"")).collect::<Vec<_>>().join("\n");
         room.claude(&body.replace("touch needs approval.", content));
         let (code, object) = room.json("claude", flags);
         assert_eq!(
@@ -322,4 +321,18 @@ fn the_words_of_a_prompt_that_was_blocked_come_through_on_both_vendors() {
         assert!(error.starts_with(&format!("prompt blocked: mh-hook-{kind}: the frame ")), "{error}");
         assert!(error.contains("is refused: edited") && error.ends_with("and the run started again"), "{error}");
     }
+}
+
+#[test]
+fn a_command_of_codexs_that_was_ended_with_the_turn_is_a_failed_call() {
+    let room = Room::new();
+    let call = made("c1", "exec_command", &json!({"cmd": "sleep 60"}));
+    let runs_on = told("c1", "Chunk ID: 1\nProcess running with session ID 7");
+    room.codex(&format!("begin\n{call}hook PreToolUse Bash c1 '{{\"command\":\"sleep 60\"}}'\n{runs_on}answer fine"));
+    let ended = room.run("codex", &[]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "fine\n"));
+    assert_eq!(ended.stderr, "mh-run: 1 tool call failed in this turn: Bash\n");
+    let (_, stream) = lines(&room, "codex", "stream-json", &[]);
+    assert_eq!(only(&stream, "tool_result")["status"], "failed");
+    assert_eq!(stream.last().unwrap()["outcome"], "tool_failed");
 }

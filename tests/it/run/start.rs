@@ -20,7 +20,11 @@ fn a_wrong_command_line_is_refused_with_nothing_started() {
         ("claude", &["-p", "x", "-p", "y"], "the prompt is given twice"),
         ("claude", &["-p", "x", "--output-format", "yaml"], "--output-format takes text, json, stream-json or events"),
         ("claude", &["-p", "x", "--decisions", "observe"], "--decisions takes frame, deny-only or ask"),
-        ("claude", &["-p", "x", "--timeout", "0"], "--timeout takes a whole number of seconds"),
+        (
+            "claude",
+            &["-p", "x", "--timeout", "0"],
+            "--timeout takes a whole number of seconds from 1 to 31536000, and \"0\" is none; leave it out for no limit",
+        ),
         ("claude", &["-p", "x", "--credentials", "none"], "--credentials goes with --hermetic"),
         ("claude", &["-p", "x", "--env", "A"], "--env goes with --hermetic"),
         ("claude", &["-p", "x", "--sandbox", "read-only"], "--sandbox is for codex"),
@@ -38,8 +42,16 @@ fn a_wrong_command_line_is_refused_with_nothing_started() {
         ("claude", &["-p", "x", "more"], "there is no argument \"more\"; see --help"),
         ("claude", &["-p", "x", "--needs", "interrupt,steer"], "UNSUPPORTED_CONTROL: steer cannot be honoured"),
         ("claude", &["-p", "x", "--needs", "tool.decide"], "UNSUPPORTED_CONTROL: tool.decide needs an embedder"),
-        ("claude", &["-p", "x", "--", "--bare"], "SHADOWED: --bare: "),
-        ("codex", &["-p", "x", "--", "-c", "features.hooks=false"], "SHADOWED: -c features.hooks=false: "),
+        (
+            "claude",
+            &["-p", "x", "--", "--bare"],
+            "SHADOWED: --bare: not an option that can be passed to claude under a frame; behind -- may stand: --add-dir VALUE, ",
+        ),
+        (
+            "codex",
+            &["-p", "x", "--", "-c", "features.hooks=false"],
+            "SHADOWED: -c features.hooks=false: not a key that can be set under a frame; these can: hide_agent_reasoning, ",
+        ),
         ("codex", &["-p", "x", "--", "--ephemeral"], "SHADOWED: --ephemeral: "),
     ] {
         Ended::of(room.command(kind, arguments).output().unwrap()).refused(why);
@@ -94,6 +106,59 @@ fn a_vendor_that_is_missing_or_too_old_is_refused() {
     room.claude(ANSWER);
     crate::common::copied(&room.path("bin/claude"), &room.path("other"));
     assert_eq!(room.run("claude", &["--program", room.path("other").to_str().unwrap()]).stdout, "fine\n");
+}
+
+#[test]
+fn a_program_is_asked_its_release_once_and_again_when_its_file_has_changed() {
+    let room = Room::new();
+    // a program that says a release and nothing else, and is no script
+    let native = room.path("native");
+    fs_err::copy(env!("CARGO_BIN_EXE_mh-frame-seal"), &native).unwrap();
+    let run = || room.run("claude", &["--program", native.to_str().unwrap()]);
+    let release = env!("CARGO_PKG_VERSION");
+    run().refused(&format!("release {release} is too old"));
+    // that it is not asked again shows by what it is taken for
+    let cache = room.path("home/.cache/metaharness-hooks/releases");
+    let kept = fs_err::read_to_string(&cache).unwrap();
+    assert_eq!(kept.matches(release).count(), 1, "{kept}");
+    fs_err::write(&cache, kept.replace(&format!("\t{release}\n"), "\t2.1.332\n")).unwrap();
+    assert_eq!(run().code, Some(1), "started");
+    fs_err::OpenOptions::new()
+        .append(true)
+        .open(&native)
+        .unwrap()
+        .into_file()
+        .set_len(fs_err::metadata(&native).unwrap().len() + 1)
+        .unwrap();
+    run().refused(&format!("release {release} is too old"));
+    // a folder that cannot be written is no fault, and a script is asked each time
+    room.claude(ANSWER);
+    fs_err::remove_dir_all(room.path("home/.cache")).unwrap();
+    fs_err::write(room.path("home/.cache"), "").unwrap();
+    assert_eq!(room.run("claude", &[]).stdout, "fine\n");
+    room.release("claude", "2.1.294 (Claude Code)");
+    room.run("claude", &[]).refused("release 2.1.294 is too old");
+}
+
+#[test]
+fn folders_that_a_turn_cannot_do_without_are_named_before_the_start() {
+    let room = Room::new();
+    room.claude(ANSWER).codex(ANSWER);
+    fs_err::write(room.path("file"), "").unwrap();
+    for (kind, variable) in [("claude", "CLAUDE_CONFIG_DIR"), ("codex", "CODEX_HOME")] {
+        let mut command = room.governed(kind, &[]);
+        command.env(variable, room.path("file/below"));
+        let ended = Ended::of(command.output().unwrap());
+        ended.refused(&format!("mh-run: {kind} keeps its records in "));
+        ended.refused(&format!("not a directory; name another folder by {variable}, or use --hermetic"));
+        let mut command = room.governed(kind, &[]);
+        command.env("TMPDIR", "/nowhere/at/all");
+        Ended::of(command.output().unwrap()).refused(
+            "no folder for the run can be made below /nowhere/at/all: no such file or directory; set TMPDIR to a folder that \
+             can be written to",
+        );
+    }
+    assert_eq!(room.text("arguments"), "");
 }
 
 #[test]
@@ -180,10 +245,37 @@ fn a_prompt_that_is_none_is_refused() {
     with_stdin(&room, &["-p", "x"], &vec![b'a'; 8 * 1024 * 1024 + 1])
         .refused("standard input holds more than 8388608 bytes");
     with_stdin(&room, &["--prompt-file", "/nowhere"], b"").refused("/nowhere: no such file");
+    fs_err::write(room.path("long"), vec![b'a'; 8 * 1024 * 1024 + 1]).unwrap();
+    with_stdin(&room, &["--prompt-file", "../long"], b"").refused("../long: it holds more than 8388608 bytes");
     let folder = fs_err::File::open(room.path("project")).unwrap();
     let ended = room.command("claude", &["-p", "x"]).stdin(folder.into_file()).output().unwrap();
     Ended::of(ended).refused("could not read stdin: is a directory");
     assert_eq!(room.text("arguments"), "");
+}
+
+#[test]
+fn a_prompt_from_a_terminal_is_refused_and_a_value_is_not_waited_for_there() {
+    let room = Room::new();
+    room.claude(ANSWER);
+    let at_a_terminal = |more: &[&str]| {
+        let run = room.command("claude", more);
+        let words: Vec<String> = std::iter::once(run.get_program())
+            .chain(run.get_args())
+            .map(|word| format!("'{}'", word.to_str().unwrap()))
+            .collect();
+        let mut command = std::process::Command::new("script");
+        command.args(["-qec", &words.join(" "), "/dev/null"]).current_dir(room.path("project")).stdin(Stdio::null());
+        let output = like(&run, &mut command).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, told) = at_a_terminal(&["-p"]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("the prompt is to come from standard input, and that is a terminal; give -p TEXT"), "{told}");
+    let (code, told) = at_a_terminal(&["-p", "x"]);
+    assert_eq!(code, Some(0), "{told}");
+    // and a person at a terminal sees the turn
+    assert!(told.contains("says: fine") && !told.contains("nothing came on standard input"), "{told}");
+    assert_eq!(room.text("prompt"), "x");
 }
 
 #[test]

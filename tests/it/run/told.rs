@@ -183,3 +183,27 @@ fn a_transcript_shows_each_call_of_codexs_once() {
     let ended = room.run("codex", &["--verbose"]);
     assert_eq!(ended.stderr.lines().filter(|line| line.starts_with("calls Bash")).count(), 1, "{ended:?}");
 }
+
+#[test]
+fn the_model_reads_what_to_do_where_nobody_can_approve_a_call() {
+    let room = Room::new();
+    room.seal(&["--admit", "shell", "--admit-mcp", "m", "one", "--handoff-none"]);
+    let look = "hook SessionStart x x '{}'; cp \"$ROOM/answer\" \"$ROOM/start\"\n";
+    room.claude(&format!("{look}begin; answer fine"));
+    room.codex(&format!(
+        "{look}hook PermissionRequest mcp__m__one x '{{}}'; cp \"$ROOM/answer\" \"$ROOM/asked\"; begin; answer fine"
+    ));
+    for kind in ["claude", "codex"] {
+        assert_eq!(room.run(kind, &["--decisions", "deny-only"]).code, Some(0));
+        let start = room.text("start");
+        assert!(
+            start.contains("One that needs an approval does not run: do not retry it; finish with what you can"),
+            "{start}"
+        );
+    }
+    let asked = room.text("asked");
+    assert!(asked.contains("Nobody is at a terminal to approve this, so it did not run. Do not retry it;"), "{asked}");
+    // what the policy grants is granted
+    assert_eq!(room.run("codex", &[]).code, Some(0));
+    assert!(room.text("asked").contains("\"behavior\":\"allow\""), "{}", room.text("asked"));
+}

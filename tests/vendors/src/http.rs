@@ -44,6 +44,8 @@ pub struct Service {
     pub refuses: Option<u16>,
     /// The model thinks before each answer.
     pub thinks: bool,
+    /// So many of the first replies stop at the output cap.
+    pub cut: usize,
 }
 
 pub struct Response {

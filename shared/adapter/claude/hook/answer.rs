@@ -3,12 +3,13 @@
 //! A denial is said three times: the JSON gives the model a clean reason, exit 2 blocks whatever
 //! else has got onto stdout, and stderr carries the reason then (release 2.1.332, measured).
 
-use crate::adapter::{Event, Verdict, Wire, block, specific};
+use crate::adapter::answers::{about_event, prompt_blocked};
+use crate::adapter::{Event, Verdict, Wire};
 
 pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
     match (event, verdict) {
         (Event::Gate, Verdict::Allow) if name == "PreToolUse" => {
-            let stdout = specific(name, |out| out.member("permissionDecision", "allow"));
+            let stdout = about_event(name, |out| out.member("permissionDecision", "allow"));
             Wire { stdout, ..Wire::silence() }
         }
         (Event::Gate, Verdict::Replace { input, grants }) if name == "PreToolUse" => {
@@ -16,7 +17,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         }
         (Event::Gate | Event::Unknown, Verdict::Deny(reason)) => {
             let name = if event == Event::Gate { name } else { "PreToolUse" };
-            let stdout = specific(name, |out| {
+            let stdout = about_event(name, |out| {
                 out.member("permissionDecision", "deny");
                 out.member("permissionDecisionReason", reason);
             });
@@ -24,7 +25,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         }
         // exit 2 is no denial here, and would take the JSON's place
         (Event::Approval, Verdict::Deny(reason)) => {
-            let stdout = specific(name, |out| {
+            let stdout = about_event(name, |out| {
                 out.key("decision");
                 out.object();
                 out.member("behavior", "deny");
@@ -33,10 +34,10 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
             });
             Wire { stdout, ..Wire::silence() }
         }
-        (Event::Prompt, Verdict::Deny(reason)) => Wire { stdout: block(reason), ..blocked(reason) },
+        (Event::Prompt, Verdict::Deny(reason)) => Wire { stdout: prompt_blocked(reason), ..blocked(reason) },
         // nothing stops a session here; the model at least is told why nothing will run
         (Event::Start, Verdict::Text(context) | Verdict::Deny(context)) => {
-            let stdout = specific(name, |out| out.member("additionalContext", context));
+            let stdout = about_event(name, |out| out.member("additionalContext", context));
             Wire { stdout, ..Wire::silence() }
         }
         _ => Wire::silence(),
@@ -46,7 +47,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
 /// The whole input, as it was given. Without a decision it is used all the same, and the
 /// permission mode goes on to decide.
 fn replaced(input: &str, grants: bool) -> String {
-    specific("PreToolUse", |out| {
+    about_event("PreToolUse", |out| {
         if grants {
             out.member("permissionDecision", "allow");
         }

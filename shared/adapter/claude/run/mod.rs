@@ -65,6 +65,11 @@ impl Run for Claude {
     fn unavailable(&self) -> Rows {
         vec![
             ("sandbox", "none is put around the vendor; an admitted shell does what its user can"),
+            (
+                "approvals",
+                "there is nobody to give one; of a call that needs it the model reads the vendor's own words, and what to do \
+                 then by the hook at the session's start",
+            ),
             ("Monitor", "it is not offered: no switch keeps it from going on when the turn has ended"),
         ]
     }

@@ -351,10 +351,10 @@ fn result(record: &Value, block: &Value, unapproved: &HashSet<String>) -> Vec<Tu
         by_hook: failed && (told || witness == Some(Witness::HookStopped)),
         withheld: !ran && content.contains(NOT_OFFERED),
         witness,
-        unapproved: match (unapproved.contains(id), content.starts_with(NEVER_RAN)) {
-            (true, _) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => by_meta,
+        // the record of a denial is there for one by a rule, too, where the hook left the call alone
+        unapproved: match content.starts_with(NEVER_RAN) {
+            true => Some(false),
+            false => by_meta.or(unapproved.contains(id).then_some(true)),
         },
         told: false,
         content,

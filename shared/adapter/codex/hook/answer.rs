@@ -4,13 +4,14 @@
 //! `ask` lets the call run. A denial is said three times; exit 2 counts only with something on
 //! stderr, and the JSON counts only if it is exactly right (release 0.171.0, measured).
 
-use crate::adapter::{Event, Verdict, Wire, answer as object, block, specific};
+use crate::adapter::answers::{about_event, object, prompt_blocked};
+use crate::adapter::{Event, Verdict, Wire};
 use crate::json::Writer;
 
 pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
     match (event, verdict) {
         (Event::Gate | Event::Unknown, Verdict::Deny(reason)) => {
-            let stdout = specific("PreToolUse", |out| {
+            let stdout = about_event("PreToolUse", |out| {
                 out.member("permissionDecision", "deny");
                 out.member("permissionDecisionReason", reason);
             });
@@ -18,14 +19,14 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         }
         (Event::Gate, Verdict::Replace { input, .. }) => Wire { stdout: replaced(input), ..Wire::silence() },
         (Event::Approval, Verdict::Allow) => {
-            Wire { stdout: specific(name, |out| behavior(out, "allow", None)), ..Wire::silence() }
+            Wire { stdout: about_event(name, |out| behavior(out, "allow", None)), ..Wire::silence() }
         }
         (Event::Approval, Verdict::Deny(reason)) => {
-            blocked(specific(name, |out| behavior(out, "deny", Some(reason))), reason)
+            blocked(about_event(name, |out| behavior(out, "deny", Some(reason))), reason)
         }
-        (Event::Prompt, Verdict::Deny(reason)) => blocked(block(reason), reason),
+        (Event::Prompt, Verdict::Deny(reason)) => blocked(prompt_blocked(reason), reason),
         (Event::Start, Verdict::Text(context)) => {
-            Wire { stdout: specific(name, |out| out.member("additionalContext", context)), ..Wire::silence() }
+            Wire { stdout: about_event(name, |out| out.member("additionalContext", context)), ..Wire::silence() }
         }
         // `continue: false` at the start of a session: no request is made; exit 2 goes on
         (Event::Start, Verdict::Deny(reason)) => {
@@ -51,7 +52,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
 /// The whole input, as it was given. The decision has to stand beside it, or the old input runs;
 /// it grants nothing here: whoever would be asked is asked about the new one.
 fn replaced(input: &str) -> String {
-    specific("PreToolUse", |out| {
+    about_event("PreToolUse", |out| {
         out.member("permissionDecision", "allow");
         out.key("updatedInput");
         out.raw(input);

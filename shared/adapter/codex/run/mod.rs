@@ -6,7 +6,7 @@ mod rollout;
 mod rules;
 mod stream;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Codex;
 use super::setup::dotenv::codex_env_file;
@@ -59,7 +59,14 @@ impl Run for Codex {
     }
 
     fn unavailable(&self) -> Rows {
-        vec![("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted")]
+        vec![
+            ("tools", "the vendor has no list of tools to offer; the hook denies what is not admitted"),
+            (
+                "approvals",
+                "there is nobody to give one; of a command or a patch that needs it the model reads the vendor's own words, \
+                 and what to do then by the hook: at the session's start, and for a call of an MCP tool in its place",
+            ),
+        ]
     }
 
     fn shadows(&self, etc: &Path) -> Result<(), Shadowed> {
@@ -96,6 +103,10 @@ impl Run for Codex {
         agreed::agreed(order, launch, room)
     }
 
+    fn behind(&self, program: &Path) -> Vec<PathBuf> {
+        behind_npm(program)
+    }
+
     fn login(&self) -> &'static str {
         "say codex login at a terminal, or give a key that is good in the variable that the provider has for it (CODEX_API_KEY)"
     }
@@ -107,6 +118,26 @@ impl Run for Codex {
     fn journal(&self) -> Option<&'static dyn Journal> {
         Some(&rollout::Rollouts)
     }
+}
+
+/// The programs that the script of the npm package starts, wherever it looks for them (0.171.0): in the package for this
+/// machine, below its own or beside it, else in itself.
+fn behind_npm(program: &Path) -> Vec<PathBuf> {
+    let Ok(script) = fs_err::canonicalize(program) else { return Vec::new() };
+    let Some(package) = script.ancestors().nth(2).filter(|_| script.ends_with("@openai/codex/bin/codex.js")) else {
+        return Vec::new();
+    };
+    let below = |folder: PathBuf| fs_err::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let platform = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("codex-"));
+    let beside = package.parent().map(Path::to_path_buf).into_iter().chain([package.join("node_modules/@openai")]);
+    let packages = beside.flat_map(below).filter(platform).chain([package.to_path_buf()]);
+    let mut found: Vec<PathBuf> = packages
+        .flat_map(|package| below(package.join("vendor")))
+        .map(|target| target.join("bin/codex"))
+        .filter(|file| file.is_file())
+        .collect();
+    found.sort();
+    found
 }
 
 const PASSED: &[Passed] = &[
@@ -242,6 +273,27 @@ mod tests {
         fs_err::remove_file(home.path().join(".env")).unwrap();
         fs_err::create_dir(home.path().join(".env")).unwrap();
         assert!(Codex.env_file(home.path()).unwrap_err().to_string().contains("it cannot be read"));
+    }
+
+    #[test]
+    fn what_the_script_of_its_package_starts_is_found_where_that_looks() {
+        let root = tempfile::tempdir().unwrap();
+        let modules = fs_err::canonicalize(root.path()).unwrap().join("node_modules/@openai");
+        let write = |name: &str| {
+            let path = modules.join(name);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(&path, "#!/usr/bin/env node").unwrap();
+            path
+        };
+        let script = write("codex/bin/codex.js");
+        assert_eq!(behind_npm(&script), Vec::<PathBuf>::new());
+        let native = "vendor/x86_64-unknown-linux-musl/bin/codex";
+        let beside = write(&format!("codex-linux-x64/{native}"));
+        let own = write(&format!("codex/node_modules/@openai/codex-linux-x64/{native}"));
+        fs_err::os::unix::fs::symlink(&script, root.path().join("codex")).unwrap();
+        assert_eq!(behind_npm(&root.path().join("codex")), [own, beside]);
+        // a script of somebody else's is not known
+        assert_eq!(behind_npm(&write("other/bin/codex.js")), Vec::<PathBuf>::new());
     }
 
     #[test]

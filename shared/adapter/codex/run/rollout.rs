@@ -160,10 +160,8 @@ fn hear(event: TurnEvent, at: Option<&str>, own: bool, into: &mut Journaled) {
                 into.figures.add(&figures);
             }
         }
-        TurnEvent::Requested { call_id: id, tool, input, .. } => {
-            if !into.calls.iter().any(|call| call.id == id) {
-                into.calls.push(JournaledCall { id, tool, input, nested: !own, end: None });
-            }
+        TurnEvent::Requested { call_id: id, tool, input, .. } if into.calls.iter().all(|call| call.id != id) => {
+            into.calls.push(JournaledCall { id, tool, input, nested: !own, end: None });
         }
         TurnEvent::Result(end) => match into.calls.iter_mut().find(|call| call.id == end.call_id) {
             // what really ran is a better word than what the model was told

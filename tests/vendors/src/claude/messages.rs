@@ -44,12 +44,17 @@ fn answer(request: &Request, script: &Script, kept: &Mutex<Vec<Value>>, logs: &s
         kept.len()
     };
     drop(fs::write(logs.join(format!("request-{number:03}.json")), format!("{body:#}")));
-    let Service { headers, refuses, thinks } = &script.service;
+    let Service { headers, refuses, thinks, cut } = &script.service;
     if let Some(status) = refuses {
         let error = json!({"type": "error", "error": {"type": "authentication_error", "message": "no such key"}});
         return Response::bytes(*status, "application/json", error.to_string().into_bytes());
     }
-    let (mut blocks, stop) = blocks(script, &body, number);
+    let said =
+        body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count();
+    let (mut blocks, stop) = match said < *cut {
+        true => (vec![json!({"type": "text", "text": format!("piece {said}, ")})], "max_tokens"),
+        false => blocks(script, &body, number),
+    };
     if *thinks && body["thinking"]["type"].as_str().is_some_and(|kind| kind != "disabled") {
         blocks.insert(0, json!({"type": "thinking", "thinking": "Let me see.", "signature": "c2lnbmVk"}));
     }

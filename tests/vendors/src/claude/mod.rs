@@ -15,6 +15,7 @@ mod mcp;
 pub mod messages;
 mod modes;
 mod outcome;
+mod outcomes;
 mod permission;
 mod prompt;
 mod protect;
@@ -97,6 +98,7 @@ pub fn cases(program: &Path) -> Vec<Case> {
     audit::add(&mut cases);
     around::add(&mut cases);
     governed::add(&mut cases);
+    outcomes::add(&mut cases);
     around_run::add(&mut cases);
     managed::add(&mut cases);
     setup::add(&mut cases);

@@ -91,7 +91,7 @@ fn respond(request: &Request, script: &Script, state: &Mutex<State>) -> Response
         "main" => Some(&script.main),
         marker => script.others.iter().find(|(name, _)| name == marker).map(|(_, turns)| turns),
     };
-    let Service { headers, refuses, thinks } = &script.service;
+    let Service { headers, refuses, thinks, .. } = &script.service;
     if let Some(status) = refuses {
         let error =
             json!({"error": {"message": "no such key", "type": "invalid_request_error", "code": "invalid_api_key"}});

@@ -12,6 +12,7 @@ mod governed;
 mod live;
 mod mcp_names;
 mod operations;
+mod outcomes;
 mod permission;
 mod prompts;
 mod protected;
@@ -74,6 +75,7 @@ pub fn all(codex: &Codex) -> Vec<Case> {
     run::list(&mut list);
     terminals::list(&mut list);
     governed::list(&mut list);
+    outcomes::list(&mut list);
     around_run::list(&mut list);
     list.cases
 }
