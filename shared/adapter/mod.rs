@@ -36,7 +36,7 @@ use crate::protocol::one_line;
 use crate::seal::VerifiedFrame;
 
 /// How the id of a call begins that only `mh-setup doctor` makes: an audit tells it from an agent's
-/// by that. What is fired names no decider, so none is ever asked about one.
+/// by that. What is fired is answered before it comes to a decider, so none is ever asked about one.
 pub const DOCTOR_CALL: &str = "mh-doctor-";
 
 /// Looks a variable of the environment up.
