@@ -39,9 +39,8 @@ use crate::frame::{Operation, mcp};
 pub use crate::os::Wire;
 use crate::seal::VerifiedFrame;
 
-/// The first characters of the call ids that `mh-setup doctor` makes up. An audit tells doctor's calls from an agent's
-/// by them. Doctor's calls name no decider, so none is asked about them.
-#[cfg(feature = "setup")]
+/// The first characters of the call ids that `mh-setup doctor` makes up. An audit tells doctor's calls from an agent's by
+/// them. A hook answers such a call before it comes to a decider, so none is asked about it.
 pub(crate) const DOCTOR_CALL: &str = "mh-doctor-";
 
 /// The lookup of an environment variable.

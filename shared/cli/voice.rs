@@ -313,22 +313,22 @@ pub(super) fn meant(mistake: &str, given: &str, words: &[&str]) -> Stop {
     }
 }
 
-/// The words that were likely meant: one that begins so, or is begun by it, or differs by a few letters.
+/// The words that were likely meant: those that differ by a few letters; where none does, the one that begins so, or is
+/// begun by it.
 pub(super) fn nearest<'a>(given: &str, words: &[&'a str]) -> Vec<&'a str> {
     let given = given.to_lowercase();
     let plain = |word: &str| word.trim_start_matches('-').chars().count();
-    let length = plain(&given);
-    let begins =
-        |word: &&&str| length > 2 && (word.starts_with(&given) || (plain(word) > 2 && given.starts_with(**word)));
-    if let [one] = words.iter().filter(begins).collect::<Vec<_>>().as_slice() {
-        return vec![one];
-    }
-    let away = |word: &str| strsim::osa_distance(&given, &word.to_lowercase());
+    let (length, away) = (plain(&given), |word: &str| strsim::osa_distance(&given, &word.to_lowercase()));
     let least = words.iter().map(|word| away(word)).min().unwrap_or(usize::MAX);
-    if length < 2 || least > (length / 3).clamp(1, 3) {
-        return Vec::new();
+    if length > 1 && least <= (length / 3).clamp(1, 3) {
+        return words.iter().copied().filter(|word| away(word) == least).take(2).collect();
     }
-    words.iter().copied().filter(|word| away(word) == least).take(2).collect()
+    let begins =
+        |word: &&str| length > 2 && (word.starts_with(&given) || (plain(word) > 2 && given.starts_with(*word)));
+    match words.iter().copied().filter(begins).collect::<Vec<_>>() {
+        one if one.len() == 1 => one,
+        _ => Vec::new(),
+    }
 }
 
 /// The flags that a help text names.

@@ -260,6 +260,10 @@ fn nothing_registered_names_what_to_do_and_a_worktree_names_its_main_checkout() 
     scratch.write("project/.git/worktrees/linked/gitdir", format!("{}\n", root.join("linked/.git").display()));
     let said = scratch.run(&["doctor", "claude"]);
     assert!(said.contains("/linked: a linked worktree, in which "), "{said}");
+    assert!(
+        said.contains("; say mh-setup claude --project there as well, or --local here, which is read there too\n"),
+        "{said}"
+    );
     let done = scratch.setup(&["doctor", "claude", "--project", "../linked"]).assert().code(1);
     let said = String::from_utf8(done.get_output().stdout.clone()).unwrap();
     assert!(said.contains("an entry of ours in the main checkout"), "{said}");

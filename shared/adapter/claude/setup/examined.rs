@@ -276,7 +276,7 @@ fn hint(project: &Path, report: &mut Report) {
     if let Some(file) = main.map(|main| main.join(".claude/settings.json")).filter(&ours) {
         report.why.push(format!(
             "{}: an entry of ours in the main checkout, which the vendor does not read in a linked worktree; say mh-setup \
-             claude --project . here as well",
+             claude --project . here as well, or --local there, which is read here too",
             file.display()
         ));
     }
@@ -291,7 +291,8 @@ fn worktrees(project: &Path, file: &Path, report: &mut Report) {
         let text = fs_err::read_to_string(own).unwrap_or_default();
         if !names(&text, Claude::FACTS.program) {
             report.notes.push(format!(
-                "{}: a linked worktree, in which {} is not read; say mh-setup claude --project there as well",
+                "{}: a linked worktree, in which {} is not read; say mh-setup claude --project there as well, or --local here, \
+                 which is read there too",
                 worktree.display(),
                 file.display()
             ));
