@@ -1,9 +1,9 @@
-//! By which event a hook does what, before and after the call in it is decided.
+//! The action of a hook at each event, before and after the call in it is decided.
 
 use super::{Decision, Policy};
 use crate::protocol::UNATTENDED;
 
-/// What an event is to the guard.
+/// The guard's view of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A call waits for an answer.
@@ -14,48 +14,46 @@ pub enum Event {
     Prompt,
     /// A session, or a sub-agent, starts and takes context.
     Start,
-    /// Known, and of no concern, or after the fact: never answered.
+    /// A known event that needs no answer, or comes after the fact.
     Passing,
-    /// Not known to the release that was measured.
+    /// The measured release does not have this event.
     Unknown,
 }
 
-/// What is to be said about an event, in no vendor's words.
+/// The answer to an event, independent of the vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The call is granted.
     Allow,
     /// Nothing is claimed.
     Abstain,
-    /// The call, the prompt or the session must not go on, for this reason.
+    /// The call, the prompt or the session must not go on. The text is the reason.
     Deny(String),
     /// The call runs with another input.
     Replace {
-        /// The input, in JSON, whole.
+        /// The whole input, as JSON.
         input: String,
-        /// Whether the call is granted too.
+        /// Whether the answer also grants the call.
         grants: bool,
     },
     /// The frame's instruction text.
     Text(String),
 }
 
-/// What a hook has before it, as far as the policy asks.
+/// The facts about an event that the policy needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Occasion {
-    /// The frame: `None` where none is in force, `Some(false)` where the one that is named is refused.
+    /// `None` where no frame is in force, `Some(false)` where the named frame is refused.
     pub frame: Option<bool>,
-    /// Whether the payload could be read. One that could not counts as a gate.
+    /// Whether the payload could be read. An unreadable one counts as a gate.
     pub readable: bool,
-    /// Whether it is another agent's.
+    /// Whether the payload is another agent's.
     pub stranger: bool,
-    /// The event.
     pub event: Event,
-    /// Whether it names a tool.
+    /// Whether the payload names a tool.
     pub tool: bool,
 }
 
-/// What is to be done about an occasion.
+/// The hook's action at an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Claim nothing.
@@ -68,17 +66,16 @@ pub enum Action {
     RefuseStranger,
     /// Deny, since a call without a tool's name waits.
     RefuseNameless,
-    /// Deny, since nothing says what an answer to this event does.
+    /// Deny, since the effect of an answer to this event is unknown.
     RefuseEvent,
     /// Give the frame's text.
     Tell,
-    /// Decide the call.
     Decide,
 }
 
 impl Occasion {
-    /// What is to be done. The order is the policy: without a frame nothing is claimed, where no call waits nothing is
-    /// denied, and what went wrong comes before what the event is about.
+    /// The order is the policy: without a frame nothing is claimed, an event at which no call waits denies nothing, and
+    /// faults come before the event's own action.
     pub fn action(self) -> Action {
         match self {
             Occasion { frame: None, .. } => Action::Abstain,
@@ -97,9 +94,9 @@ impl Occasion {
 }
 
 impl Decision {
-    /// What a decision about a call comes to at the event that it waits at. Where the vendor is about to ask somebody, an
-    /// admission is granted only if the vendor has no other way to run such a call; where there is nobody to ask, the model is
-    /// told so.
+    /// The answer for a decision at the event at which its call waits. Where the vendor is about to ask somebody, an
+    /// admission is granted only if the vendor has no other way to run such a call. In an unattended run the model is
+    /// told that nobody can approve.
     pub fn at(self, event: Event, policy: Policy, grants_approval: bool, unattended: bool) -> Verdict {
         match self {
             Decision::Deny(reason) => Verdict::Deny(reason),
@@ -120,7 +117,7 @@ mod tests {
     const EVENTS: [Event; 6] =
         [Event::Gate, Event::Approval, Event::Prompt, Event::Start, Event::Passing, Event::Unknown];
 
-    /// Every occasion that there can be.
+    /// Every possible occasion.
     fn all() -> impl Iterator<Item = Occasion> {
         let bits = [false, true];
         EVENTS.into_iter().flat_map(move |event| {

@@ -1,6 +1,7 @@
-//! The decision: a verified frame, a call with finished paths, a policy, and nothing else.
+//! The decision, from a verified frame, a call with finished paths and a policy alone.
 //!
-//! Who reads this room has read the whole policy: by which event what is done (`event`), in which order, for which reason. It touches no file, no clock, no environment.
+//! This room holds the whole policy: the action at each event (`event`), the order of the checks, and the reasons. It
+//! touches no file, no clock and no environment.
 
 mod event;
 mod reason;
@@ -13,17 +14,17 @@ use crate::protocol::Word;
 use crate::scope::{self, Ruling, Spelled};
 use crate::seal::VerifiedFrame;
 
-/// What an admitted call is answered with.
+/// The answer to an admitted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// Allow, which grants: the vendor asks nobody any more.
+    /// Allow, which grants: the vendor asks nobody.
     Frame,
-    /// Abstain: the vendor's own rules go on to decide.
+    /// Abstain: the vendor's own rules decide.
     DenyOnly,
 }
 
 impl Policy {
-    /// The word for it in flags, variables and outputs.
+    /// The policy's word in flags, variables and outputs.
     pub fn word(self) -> &'static str {
         match self {
             Policy::Frame => "frame",
@@ -31,47 +32,45 @@ impl Policy {
         }
     }
 
-    /// The policy of this word.
+    /// The policy for such a word.
     pub fn from_word(word: &str) -> Option<Policy> {
         [Policy::Frame, Policy::DenyOnly].into_iter().find(|policy| policy.word() == word)
     }
 }
 
-/// A tool call, as far as it matters.
+/// The parts of a tool call that the decision needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The tool's name as the vendor gave it.
+    /// The vendor's name for the tool.
     pub tool: String,
-    /// What guards this step and would be changed by the call, if anything would.
+    /// The guarded place that the call would change, if there is one.
     pub tampers: Option<Tampering>,
-    /// What the call asks for.
     pub asks: Asks,
 }
 
-/// A write to something that is kept from the calls of a step.
+/// A write to a place that a step's calls must not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tampering {
-    /// The path, as the call has it.
     pub path: String,
-    /// What it is, as `the frame in force`.
+    /// The place in words, as `the frame in force`.
     pub what: &'static str,
-    /// Why it is kept.
+    /// The reason why the place is kept.
     pub kept: Kept,
 }
 
-/// Why a place is kept from writing calls.
+/// The reason why a place is kept from writing calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// A step is held by it.
+    /// It holds the step.
     Guard,
-    /// A vendor starts it, or does what it says, by itself and before any hook is asked.
+    /// The vendor starts it or obeys it before any hook is asked.
     Starts,
-    /// The vendor puts it into the conversation by itself, with every file that it imports.
+    /// The vendor loads it into the conversation, with every file that it imports.
     Loads,
 }
 
 impl Kept {
-    /// The rule, in words.
+    /// The reason in words.
     fn rule(self) -> &'static str {
         match self {
             Kept::Guard => "what guards a step is not changed from inside it",
@@ -81,55 +80,53 @@ impl Kept {
     }
 }
 
-/// What a call asks for. A path is a [`Target`] where it is to be judged, and what an adapter made of the payload before.
+/// The needs of a call. Its path type is [`Target`] for the decision, and the adapter's raw path before that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asks<P = Target> {
-    /// Every one of these.
+    /// The call needs every one of these.
     Needs(Vec<Need<P>>),
-    /// Nothing outside the conversation.
+    /// The call touches nothing outside the conversation.
     Conversation,
-    /// Something that no admission covers; the text says what, to follow the tool's name.
+    /// No operation admits the call; the text says why, to follow the tool's name.
     Inadmissible(String),
 }
 
-/// One thing that has to be admitted.
+/// One need of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need<P = Target> {
-    /// The operation.
     pub wanted: Wanted,
-    /// What it is done to, where that is a path.
+    /// The operation's path, if it has one.
     pub path: Option<P>,
 }
 
 impl<P> Need<P> {
-    /// An operation on no path.
     pub fn of(operation: Operation) -> Need<P> {
         Need { wanted: Wanted::Operation(operation), path: None }
     }
 
-    /// Whether it writes to its path.
+    /// Whether the operation writes to its path.
     pub fn writes(&self) -> bool {
         matches!(self.wanted, Wanted::Operation(Operation::FileWrite | Operation::FileEdit))
     }
 }
 
-/// An operation as it can be told from a payload.
+/// An operation, as far as a payload tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// Exactly this one.
+    /// The operation itself.
     Operation(Operation),
-    /// A call of the MCP tool that has this rendered name. Every way to read it has to be
-    /// admitted, since nothing tells which one is meant.
+    /// A call of the MCP tool with this rendered name. Every reading must be admitted, since nothing tells which one is
+    /// meant.
     Mcp {
-        /// The name as the vendor renders it.
+        /// The vendor's rendering of the name.
         rendered: String,
-        /// The ways to read it; none, and it cannot be admitted.
+        /// The ways to read the name; without one it cannot be admitted.
         readings: Vec<Reading>,
     },
 }
 
 impl Wanted {
-    /// The operation, where it can be told which one it is.
+    /// The operation, if the payload tells exactly one.
     pub fn operation(&self) -> Option<Operation> {
         match self {
             Wanted::Operation(operation) => Some(operation.clone()),
@@ -161,17 +158,17 @@ pub struct Reading {
     pub tool: Half,
 }
 
-/// A name of a server or a tool.
+/// The name of a server or a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Half {
-    /// Its own name.
+    /// The name itself.
     Own(String),
-    /// As a vendor renders it.
+    /// The vendor's rendering of the name.
     Rendered(String, &'static mcp::Rendering),
 }
 
 impl Half {
-    /// The name, as it is given.
+    /// The name in the form that is known.
     pub fn text(&self) -> &str {
         match self {
             Half::Own(text) | Half::Rendered(text, _) => text,
@@ -186,29 +183,28 @@ impl Half {
     }
 }
 
-/// A path that an operation is done to.
+/// The path of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// As the call has it.
+    /// The path in the call's own spelling.
     pub written: String,
-    /// In every spelling that matters, once for each file that it may be; none, where no path rule asks.
+    /// Every spelling that the rules look at, once for each file that the path may mean; empty if no path rule needs
+    /// it.
     pub spelled: Vec<Spelled>,
 }
 
-/// The answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The frame admits the call, and under the policy that grants it.
+    /// The frame admits the call, and the policy grants it.
     Allow,
-    /// Nothing is claimed about the call.
+    /// The hook claims nothing about the call.
     Abstain,
-    /// The call must not run, for this reason.
+    /// The call must not run. The text is the reason.
     Deny(String),
-    /// The call is to run with this input, in JSON, instead of its own.
+    /// The call runs with this input, in JSON, instead of its own.
     Replace(String),
 }
 
-/// Decide one call.
 pub fn decide(frame: &VerifiedFrame, call: &Call, policy: Policy) -> Decision {
     match refusal(frame, call) {
         Some(why) => Decision::Deny(reason::within(frame, &why)),
@@ -217,9 +213,9 @@ pub fn decide(frame: &VerifiedFrame, call: &Call, policy: Policy) -> Decision {
     }
 }
 
-/// What becomes of a call that the frame admits, when an embedder has this to say about it. The
-/// frame is the ceiling: nothing said here admits what it does not, and under `deny-only` an allow
-/// grants nothing. A replaced input has to be decided again, as a call of its own.
+/// The decision about a call that the frame admits, after the embedder's answer. The frame is the ceiling: no answer
+/// admits a call that the frame does not, and under `deny-only` an allow grants nothing. A replaced input has to be
+/// decided again, as a call of its own.
 pub fn embedded(frame: &VerifiedFrame, word: Word<'_>, policy: Policy) -> Decision {
     match word {
         Word::Allow if policy == Policy::Frame => Decision::Allow,
@@ -229,7 +225,7 @@ pub fn embedded(frame: &VerifiedFrame, word: Word<'_>, policy: Policy) -> Decisi
     }
 }
 
-/// A denial in this frame's words for a reason that is found outside this room.
+/// A denial in this frame's words, for a reason from outside this room.
 pub fn refused(frame: &VerifiedFrame, why: &str) -> String {
     reason::within(frame, why)
 }
@@ -239,7 +235,7 @@ pub fn admits(frame: &VerifiedFrame, operation: &Operation) -> bool {
     frame.frame().operations.contains(operation)
 }
 
-/// Why the call must not run, if it must not: the checks in their order.
+/// The reason for denying the call, if there is one. The order of the checks matters.
 fn refusal(frame: &VerifiedFrame, call: &Call) -> Option<String> {
     let tool = brief(&call.tool, 110);
     if let Some(Tampering { path, what, kept }) = &call.tampers {
@@ -259,8 +255,8 @@ fn refusal(frame: &VerifiedFrame, call: &Call) -> Option<String> {
     needs.iter().find_map(|need| out_of_scope(frame, need)).map(|why| format!("{tool} {why}"))
 }
 
-/// A name or a path as a reason has it, cut where it would take the place of what is said about
-/// it: together, and with the words around them, they stay below what a reason keeps of a refusal.
+/// A name or a path, cut for a reason. Two of them, and the words around them, stay below the part of a reason that is
+/// kept, so a long name cannot push out the words about it.
 fn brief(name: &str, most: usize) -> String {
     clipped(&shown(name), most)
 }
@@ -307,7 +303,7 @@ fn out_of_scope(frame: &VerifiedFrame, need: &Need) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A vendor that keeps `-`, and one that does not.
+    /// One rendering that keeps `-`, and one that does not.
     const WIDE: mcp::Rendering = mcp::Rendering { prefix: "mcp__", separator: "__", kept: &['-'], units: true };
     const NARROW: mcp::Rendering = mcp::Rendering { kept: &[], ..WIDE };
     use crate::frame::{Frame, ScopeRule};
@@ -353,7 +349,7 @@ mod tests {
         Call { tool: "Tool".into(), tampers: None, asks }
     }
 
-    /// What is said before the words about the step.
+    /// The part of a reason before the words about the step.
     fn why(call: &Call) -> Option<String> {
         match decide(&frame(), call, Policy::Frame) {
             Decision::Deny(reason) => Some(reason.split(" (step 0, ").next().unwrap_or_default().into()),
@@ -376,7 +372,7 @@ mod tests {
         assert_eq!(needs([read(None), need(Operation::Shell, None)]), refused);
         let refused = Some("Tool needs file.edit on b, which path rule 2 (file:**) does not admit".into());
         assert_eq!(needs([edit(Some("src/a")), edit(Some("b"))]), refused);
-        // what is not admitted comes before what is out of scope
+        // an operation that is not admitted is reported before a path that is out of scope
         let refused = Some("Tool needs file.write, which is not admitted".into());
         assert_eq!(needs([edit(Some("b")), need(Operation::FileWrite, Some("b"))]), refused);
     }
@@ -393,7 +389,7 @@ mod tests {
             needs([mcp("mcp__c_d__f", |text| Half::Rendered(text, &NARROW))]).is_some()
                 && needs([mcp("mcp__c_d__e", |text| Half::Rendered(text, &WIDE))]).is_some()
         );
-        // one of the two is admitted
+        // one of the two readings is admitted
         let why = "Tool can be read as 2 different pairs of mcp server and tool, of which only 1 is admitted: it is \
                    ambiguous, and so not admitted";
         assert_eq!(needs([mcp("mcp__a__b__t", |text| Half::Rendered(text, &WIDE))]).as_deref(), Some(why));

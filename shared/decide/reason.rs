@@ -1,13 +1,13 @@
-//! The words of a denial: what was wanted, at which step, what is admitted, what to do next.
+//! The text of a denial: the wanted operation, the step, the admitted operations, and the next thing to do.
 
 use crate::frame::shown;
 use crate::seal::VerifiedFrame;
 
-/// The longest reason, in characters. All of them are ASCII.
+/// The longest reason in characters, all of them ASCII.
 pub const LIMIT: usize = 1_000;
 
-/// Put a refusal into its frame. What is cut when it gets too long is the list of admitted
-/// operations, then the refusal itself; never what to do next, never the digest.
+/// Put a refusal into its frame. If the text gets too long, the list of admitted operations is cut first, then the
+/// refusal; the advice and the digest are never cut.
 pub fn within(frame: &VerifiedFrame, why: &str) -> String {
     let value = frame.frame();
     let at = format!(
@@ -23,14 +23,14 @@ pub fn within(frame: &VerifiedFrame, why: &str) -> String {
     format!("{why}{at}; {}{end}", admitted(frame, room - 2))
 }
 
-/// An embedder's own words, whole as far as they fit; they may be in any script. What could move a
-/// terminal's cursor is shown instead.
+/// An embedder's own reason, as much of it as fits, in any script. Characters that could move a terminal's cursor are
+/// escaped.
 pub fn by_embedder(frame: &VerifiedFrame, reason: &str) -> String {
     let end = format!(" (decided by the embedder; frame {})", frame.digest().short());
     let mut room = LIMIT - end.len() - "...".len();
     let mut out = String::new();
     for c in reason.trim().chars() {
-        // what is shown is longer than what is meant
+        // an escape is longer than its character
         let shown = if c.is_control() && !matches!(c, '\n' | '\t') { c.escape_default().len() } else { 1 };
         if shown > room {
             out.push_str("...");
@@ -54,7 +54,7 @@ fn admitted(frame: &VerifiedFrame, room: usize) -> String {
         let separator = if at == 0 { "" } else { ", " };
         let left = operations.len() - at;
         let more = format!("{separator}and {left} more");
-        // what comes after this one may have to be said in these words
+        // the next name may not fit, and then these words must
         if list.len() + separator.len() + name.len() + ", and 1000000 more".len() > room {
             list.push_str(&more);
             break;
@@ -65,7 +65,7 @@ fn admitted(frame: &VerifiedFrame, room: usize) -> String {
     list
 }
 
-/// At most `limit` bytes of a text that is ASCII, with `...` where it was cut.
+/// At most `limit` bytes of an ASCII text, with `...` where it was cut.
 pub fn clipped(text: &str, limit: usize) -> String {
     match text.len() {
         length if length <= limit => text.into(),

@@ -1,21 +1,19 @@
-//! What becomes of the parts of a frame: which of them a hook holds a call to, which are looked at when a turn is over,
-//! and which the model is told and nothing more.
+//! The effect of each part of a frame: enforced by a hook, checked after the turn, or only told to the model.
 
 use super::{Frame, Handoff, shown};
 
-/// How far a part of a frame is held.
+/// The force of a part of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     /// A call against it does not run.
     Enforced,
-    /// A turn that does not come up to it does not end well.
+    /// A turn that does not fulfil it ends with an error.
     Checked,
-    /// The model is told, and nothing looks at what it does about it.
+    /// The model is told, and nothing checks whether it complies.
     Told,
 }
 
 impl Held {
-    /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Held::Enforced => "enforced",
@@ -25,20 +23,19 @@ impl Held {
     }
 }
 
-/// A part of a frame, and what becomes of it.
+/// A part of a frame with its force.
 #[derive(Debug)]
 pub struct Part {
-    /// Its key in the document.
     pub key: &'static str,
-    /// How far it is held.
+    /// The part's force.
     pub held: Held,
-    /// By what, and where that ends.
+    /// The means, and their limit.
     pub how: &'static str,
-    /// What stands there in this frame, in short; empty for nothing.
+    /// The part's value in this frame, in short; empty for nothing.
     pub here: String,
 }
 
-/// All parts of a frame that mean something for the step, those that hold most first.
+/// The parts of a frame that mean something for the step, by falling force.
 pub fn parts(frame: &Frame) -> Vec<Part> {
     let count = |count: usize, one: &str, many: &str| match count {
         0 => String::new(),

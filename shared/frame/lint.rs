@@ -1,59 +1,54 @@
-//! What a document may say and a minter may not: valid everywhere, and surely a mistake.
+//! Faults in documents that every reader accepts and no author means.
 
 use std::fmt;
 
 use super::{Frame, Operation, shown};
 
-/// Something that every reader takes and that is no doubt meant otherwise. `mh-frame-seal`
-/// refuses to mint it, `mh-frame-verify` warns.
+/// A doubtful part of a frame. `mh-frame-seal` refuses to mint it, `mh-frame-verify` warns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lint {
     /// Attempts are counted from 1.
     AttemptZero,
-    /// A name that says nothing, in this member.
+    /// The member holds a blank name.
     Blank(&'static str),
     /// `step.workflow` names another workflow than `workflow.id`.
     OtherWorkflow {
-        /// The one the step names.
+        /// The workflow that the step names.
         step: String,
-        /// The one the frame is of.
+        /// The workflow of the frame.
         workflow: String,
     },
     /// `step.state` names another state than `node.id`.
     OtherState {
-        /// The one the step names.
+        /// The state that the step names.
         step: String,
-        /// The one the frame is of.
+        /// The state of the frame.
         node: String,
     },
-    /// A glob of the path scope that no finished path can match, so that its rule never decides.
+    /// A glob of the path scope that no finished path can match, so its rule never decides.
     IdleGlob {
-        /// The glob.
         glob: String,
-        /// What in it no path has.
+        /// The part of the glob that no path has.
         why: &'static str,
     },
-    /// A rule of the path scope has an operation that the frame does not admit: there the rule changes nothing.
+    /// A rule of the path scope has an operation that the frame does not admit, where the rule has no effect.
     NotAdmitted {
-        /// Which rule, counted from 1.
+        /// The rule's number, from 1.
         rule: usize,
-        /// The operation.
         operation: Operation,
     },
-    /// A rule of the path scope never decides, since one before it decides for all that it matches.
+    /// A rule of the path scope never decides, since an earlier one decides for every path that it matches.
     Covered {
-        /// Which rule, counted from 1.
+        /// The rule's number, from 1.
         rule: usize,
-        /// Which one decides.
+        /// The number of the earlier rule.
         by: usize,
     },
-    /// A vendor's rendering of this pair is also that of another one.
+    /// A vendor renders this pair and another one to the same name.
     AmbiguousMcp {
-        /// The server.
         server: String,
-        /// The tool.
         tool: String,
-        /// What both render to.
+        /// The common name.
         rendered: String,
     },
 }
@@ -94,7 +89,7 @@ impl fmt::Display for Lint {
     }
 }
 
-/// Everything doubtful in this frame by itself; what is doubtful about it for a vendor, the vendors' room says.
+/// The doubtful parts of a frame by itself. `adapter::advice` has those that concern a vendor.
 pub fn lints(frame: &Frame) -> Vec<Lint> {
     let mut found = Vec::new();
     if frame.step.attempt == 0 {
@@ -105,7 +100,7 @@ pub fn lints(frame: &Frame) -> Vec<Lint> {
         ("workflow.version", &frame.workflow.version),
         ("node.id", &frame.node.id),
     ];
-    // what an unset variable of a script comes to
+    // an unset variable of a script gives a blank name
     found.extend(named.iter().filter(|(_, text)| text.trim().is_empty()).map(|(member, _)| Lint::Blank(member)));
     if frame.step.workflow != frame.workflow.id {
         found.push(Lint::OtherWorkflow { step: frame.step.workflow.clone(), workflow: frame.workflow.id.clone() });
@@ -122,8 +117,8 @@ pub fn lints(frame: &Frame) -> Vec<Lint> {
     found
 }
 
-/// Why a glob over files matches no path: paths are absolute or relative to the project, and
-/// folded, and nothing but stars is special in a glob.
+/// The reason why a file glob matches no path: paths are absolute or relative to the project, and folded, and a glob
+/// has no special characters but stars.
 fn idle(glob: &str) -> Option<&'static str> {
     let path = glob.strip_prefix("file:")?;
     let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
@@ -149,7 +144,7 @@ mod tests {
     use super::*;
     use crate::frame::ScopeRule;
 
-    /// A name of the frame cannot make a second line of a lint, whichever lint names it.
+    /// A frame's name must not start a second line of a lint, whichever lint has it.
     #[test]
     fn a_lint_is_one_line_whatever_the_frame_is_named() {
         let odd = |name: &str| format!("{name}\n\r\u{b}\u{85}\u{2028}\u{1b}[2J");

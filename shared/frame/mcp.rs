@@ -1,23 +1,23 @@
-//! How a pair of MCP server and tool becomes one tool name, and what can be read back from it.
+//! The tool name that a vendor makes from an MCP server and tool, and the readings of such a name.
 //!
-//! A vendor writes `mcp__SERVER__TOOL`, or joins the two otherwise, and replaces what its alphabet lacks by `_`. Nothing in
-//! the result says where the server ends.
+//! A vendor writes `mcp__SERVER__TOOL`, or joins the two in another way, and replaces characters outside its alphabet
+//! by `_`. The result does not show where the server ends.
 
-/// How a vendor makes one name out of a server's and a tool's.
+/// A vendor's rule for making one name from a server's and a tool's.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rendering {
-    /// What every rendered name begins with: `mcp__`.
+    /// The beginning of every rendered name: `mcp__`.
     pub prefix: &'static str,
-    /// What stands between server and tool: `__`.
+    /// The text between server and tool: `__`.
     pub separator: &'static str,
     /// The characters that are kept besides ASCII letters and digits; any other becomes `_`.
     pub kept: &'static [char],
-    /// Whether that is one `_` for each UTF-16 unit, not for each character.
+    /// Whether a replaced character becomes one `_` for each of its UTF-16 units, instead of one.
     pub units: bool,
 }
 
 impl Rendering {
-    /// A name of a server or a tool, as the vendor writes it.
+    /// The vendor's rendering of a server's or a tool's name.
     pub fn of(&self, name: &str) -> String {
         let one = |c: char| match c.is_ascii_alphanumeric() || self.kept.contains(&c) {
             true => (c, 1),
@@ -26,18 +26,18 @@ impl Rendering {
         name.chars().map(one).flat_map(|(c, times)| std::iter::repeat_n(c, times)).collect()
     }
 
-    /// The tool name that two rendered halves make.
+    /// The tool name from two rendered halves.
     pub fn join(&self, server: &str, tool: &str) -> String {
         format!("{}{server}{}{tool}", self.prefix, self.separator)
     }
 
-    /// How a rendered name looks, for people.
+    /// The form of rendered names, for people.
     pub fn form(&self) -> String {
         self.join("SERVER", "TOOL")
     }
 
-    /// Every way to read a rendered tool name as server and tool, neither of them empty. Separators
-    /// overlap: `a___b` is `a` and `_b`, or `a_` and `b`.
+    /// Every way to read a rendered tool name as server and tool, neither of them empty. Separators overlap: `a___b` is
+    /// `a` and `_b`, or `a_` and `b`.
     pub fn splits<'a>(&self, tool_name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let (pair, separator) = (tool_name.strip_prefix(self.prefix).unwrap_or_default(), self.separator);
         (1..pair.len())

@@ -1,50 +1,53 @@
-//! The types of `metaharness.frame/1`: what a driver says a step is.
+//! The types of `metaharness.frame/1`: a driver's description of a step.
 //!
-//! A [`Frame`] is a value of the right shape and nothing more; whether a document's seal
-//! describes it is the business of [`crate::seal`].
+//! A [`Frame`] is a value of the right shape. Whether a document's seal describes it is checked by [`crate::seal`].
 
 mod held;
 mod lint;
-pub mod mcp;
+pub(crate) mod mcp;
 mod operation;
 mod read;
 mod text;
 mod write;
 
-pub use held::{Held, Part, parts};
-pub use lint::{Lint, lints};
-pub use operation::{BARE_OPERATIONS, MCP_CALL, NoOperation, Operation};
-pub use read::{Document, Misshapen, OPTIONAL, Tag, read, read_telling};
-pub use text::{Text, shown, text};
-pub use write::{canonical, document, operation as write_operation};
+pub(crate) use held::{Part, parts};
+pub(crate) use lint::Lint;
+pub use lint::lints;
+pub use operation::{BARE_OPERATIONS, Operation};
+pub(crate) use operation::{MCP_CALL, NoOperation};
+pub use read::read;
+pub(crate) use read::{Document, Misshapen, OPTIONAL, Tag, read_telling};
+pub(crate) use text::Text;
+pub use text::{shown, text};
+pub(crate) use write::{canonical, document, operation as write_operation};
 
 use std::collections::BTreeSet;
 
-/// The tag that a sealed document carries in `format`.
+/// The tag in `format` of a sealed document.
 pub const FORMAT: &str = "metaharness.frame/1";
 
-/// Everything that lies under the seal.
+/// The content that the seal covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// Which workflow, at which pinned version.
+    /// The workflow at its pinned version.
     pub workflow: Workflow,
     /// The state the run is in.
     pub node: Node,
-    /// Where in the run this step stands.
+    /// The position of this step in the run.
     pub step: Step,
-    /// What has been established already.
+    /// Facts that are established already.
     pub prior: Vec<Prior>,
-    /// What must hold here.
+    /// Requirements that must hold here.
     pub obligations: Vec<Obligation>,
-    /// What is not yet satisfied on a way out.
+    /// Requirements on a way out that are not satisfied yet.
     pub reaching: Vec<Obligation>,
     /// The states that can be reached from here.
     pub next: Vec<Node>,
-    /// What the step owes before it may end.
+    /// The result that the step owes before it may end.
     pub handoff: Handoff,
-    /// Strictly the operations that are admitted here.
+    /// The operations that are admitted here, and no others.
     pub operations: BTreeSet<Operation>,
-    /// The ordered path rules; none, and the scope is silent. On disk: `subjects.rules`.
+    /// The ordered path rules; an empty list leaves paths free. On disk: `subjects.rules`.
     pub scope: Vec<ScopeRule>,
     /// The closed list that a routing step chooses from.
     pub entities: Option<Entities>,
@@ -55,7 +58,7 @@ pub struct Frame {
 pub struct Workflow {
     /// Its name.
     pub id: String,
-    /// Its version, in whatever scheme the driver uses.
+    /// The version, in the driver's own scheme.
     pub version: String,
 }
 
@@ -73,41 +76,41 @@ pub struct Step {
     pub workflow: String,
     /// The state's name again.
     pub state: String,
-    /// Which step.
+    /// The number of the step.
     pub index: u32,
-    /// Which attempt at it, counted from 1.
+    /// The number of the attempt, counted from 1.
     pub attempt: u32,
 }
 
-/// Something established before this step.
+/// A fact established before this step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prior {
-    /// The statement, carried verbatim.
+    /// The statement, verbatim.
     pub text: String,
     /// The document that established it.
     pub source: Option<String>,
 }
 
-/// Something that must hold, here or on a way out.
+/// A requirement, here or on a way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obligation {
-    /// The statement, carried verbatim.
+    /// The statement, verbatim.
     pub text: String,
     /// The document that asked for it.
     pub asked_by: Option<String>,
 }
 
-/// What a step owes before it may end.
+/// The result that a step owes before it may end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Handoff {
-    /// Nothing, deliberately.
+    /// Deliberately nothing.
     #[default]
     None,
     /// A named artifact.
     Artifact {
         /// Its name.
         name: String,
-        /// What kind of thing it is.
+        /// The kind of artifact.
         kind: Option<String>,
     },
     /// An answer that a schema describes.
@@ -117,20 +120,20 @@ pub enum Handoff {
     },
 }
 
-/// One rule of the path scope: the first whose globs match a subject decides for it.
+/// A rule of the path scope. The first rule whose globs match a subject decides for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeRule {
     /// Globs over `scheme:name`, as `file:src/**`.
     pub subjects: Vec<String>,
-    /// What may be done to what they match.
+    /// The operations that the rule admits on matching subjects.
     pub operations: BTreeSet<Operation>,
 }
 
 /// A closed list to choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entities {
-    /// Where the list comes from.
+    /// The source of the list.
     pub source: String,
-    /// Its members, in order.
+    /// The members in order.
     pub members: Vec<String>,
 }

@@ -6,7 +6,7 @@ use std::fmt;
 /// The name of the one operation that has parameters.
 pub const MCP_CALL: &str = "mcp.call";
 
-/// One neutral operation. Vendors' tool names stand in the vendors' rooms.
+/// A vendor-neutral operation. The vendors' rooms map their tool names to these.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// `dir.list`
@@ -19,7 +19,7 @@ pub enum Operation {
     FileWrite,
     /// `mcp.call`, one tool of one server.
     McpCall {
-        /// The server's own name, not as a vendor renders it.
+        /// The server's own name, not a vendor's rendering.
         server: String,
         /// The tool's own name.
         tool: String,
@@ -38,7 +38,7 @@ pub enum Operation {
     WebRead,
 }
 
-/// The ten operations without parameters, in the order in which help texts and errors list them. A frame has its own.
+/// The ten operations without parameters, in the order of help texts and errors. A frame has an order of its own.
 pub const BARE_OPERATIONS: [Operation; 10] = [
     Operation::FileRead,
     Operation::FileWrite,
@@ -52,12 +52,12 @@ pub const BARE_OPERATIONS: [Operation; 10] = [
     Operation::TaskTodo,
 ];
 
-/// Why a word is no operation.
+/// The reason why a word is no operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoOperation {
-    /// There is none of this name.
+    /// No operation has this name.
     Unknown,
-    /// It names an MCP tool, and more than one slash in it could end the server's name.
+    /// The word names an MCP tool, and more than one of its slashes could end the server's name.
     Ambiguous,
 }
 
@@ -79,15 +79,15 @@ impl Operation {
         }
     }
 
-    /// The operation without parameters that has this name, spelled exactly so.
+    /// The operation without parameters of exactly this name.
     pub fn bare(name: &str) -> Option<Operation> {
         BARE_OPERATIONS.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// The operation as a person writes it in one word: `file.read`, or `mcp.call:SERVER/TOOL`.
+    /// The operation from one word, as a person writes it: `file.read`, or `mcp.call:SERVER/TOOL`.
     ///
     /// # Errors
-    /// It is none, or could be read as two.
+    /// The word is no operation, or could be read as two.
     pub fn from_word(word: &str) -> Result<Operation, NoOperation> {
         match word.strip_prefix("mcp.call:").and_then(|pair| pair.split_once('/')) {
             Some((_, tool)) if tool.contains('/') => Err(NoOperation::Ambiguous),
@@ -96,8 +96,8 @@ impl Operation {
         }
     }
 
-    /// What the canonical order compares, bytewise and in this order. Spelled out, so that the
-    /// order of the variants above is of no consequence.
+    /// The canonical order compares these bytewise, in this order. It is spelled out here so that the order of the
+    /// variants above does not matter.
     fn triple(&self) -> (&str, &str, &str) {
         match self {
             Operation::McpCall { server, tool } => (self.name(), server, tool),

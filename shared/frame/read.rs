@@ -1,8 +1,8 @@
-//! From bytes to a [`Frame`]: the shape rules.
+//! Reading a [`Frame`]: the shape rules.
 //!
-//! The order of refusals is a contract across implementations: JSON, then the tag, then the
-//! shape. So a fault of shape is remembered and reading goes on, since a fault of syntax or of
-//! the tag further on comes first. Who writes a document hears all of them, a hook needs the first.
+//! The order of refusals is a contract across implementations: JSON, then the tag, then the shape. So reading goes on
+//! after a fault of shape, since a fault of syntax or of the tag may follow and comes first. An author gets every
+//! fault, a hook the first.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,42 +11,41 @@ use std::fmt;
 use super::{Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow};
 use crate::json::{Fault, Key, Kind, Reader};
 
-/// A document that is one JSON object, with whatever it says of itself.
+/// A document that is one JSON object.
 #[derive(Debug)]
 pub struct Document {
-    /// What `format` holds.
+    /// The content of `format`.
     pub tag: Tag,
-    /// Where that stands, or the document itself.
+    /// The offset of `format`, or of the document where it is missing.
     pub tag_at: usize,
-    /// The value, or the first thing that is wrong with its shape.
+    /// The value, or the first fault of its shape.
     pub frame: Result<Frame, Misshapen>,
-    /// What else is wrong with it, as far as that was asked for.
+    /// Further faults of shape, as many as the caller asked for.
     pub more: Vec<Misshapen>,
-    /// How much more is wrong than that.
+    /// The number of faults beyond that.
     pub untold: usize,
-    /// What `digest` holds; `None` where there is no such key.
+    /// The content of `digest`; `None` where the key is missing.
     pub digest: Option<String>,
 }
 
-/// What stands in `format`.
+/// The content of `format`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tag {
-    /// There is no such key.
+    /// The key is missing.
     Absent,
-    /// A string.
     Text(String),
-    /// Something that is no string.
+    /// A value that is no string.
     Other(Kind),
 }
 
-/// What is wrong with the shape of a document, and where.
+/// A fault of shape, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misshapen {
     /// Offset of the value or key.
     pub at: usize,
-    /// What is wrong with it, naming the key.
+    /// The fault, with its key.
     pub what: String,
-    /// The key that is missing in the object there.
+    /// The key that is missing in the object at that offset.
     pub missing: Option<&'static str>,
 }
 
@@ -58,20 +57,19 @@ impl fmt::Display for Misshapen {
 
 impl std::error::Error for Misshapen {}
 
-/// What may be left out of a document, for whoever misses something in one.
+/// The keys that may be left out, for messages about a missing key.
 pub const OPTIONAL: &str = "may be left out: subjects and entities; asked_by, source and kind where they stand; format \
                             and digest before it is sealed";
 
 /// Read one document.
 ///
 /// # Errors
-/// The bytes are no JSON document, or it is not an object. Everything else is in the
-/// [`Document`].
+/// The bytes are no JSON document, or the document is no object. Other faults are in the [`Document`].
 pub fn read(bytes: &[u8]) -> Result<Document, Fault> {
     read_telling(bytes, 1)
 }
 
-/// The same, with as many of the things that are wrong with its shape.
+/// Read one document, and collect up to `most` faults of its shape.
 ///
 /// # Errors
 /// As for [`read`].
@@ -91,7 +89,7 @@ pub fn read_telling(bytes: &[u8], most: usize) -> Result<Document, Fault> {
         return Err(fault);
     }
     if let Some(twice) = form.reader.duplicate() {
-        // which of the two is meant, and so what else is wrong, nobody can tell
+        // nothing tells which of the two is meant, so no further fault can be told either
         let what = format!("the key `{}` stands twice in one object", twice.key.escape_debug());
         (form.wrong, form.untold) = (vec![Misshapen { at: twice.at, what, missing: None }], 0);
     }
@@ -100,13 +98,13 @@ pub fn read_telling(bytes: &[u8], most: usize) -> Result<Document, Fault> {
     Ok(Document { tag, tag_at: form.tag_at, frame, more: wrong.collect(), untold: form.untold, digest })
 }
 
-/// Where a value stands, put into words only when something is wrong with it.
+/// A value's place, put into words only for a fault.
 #[derive(Clone, Copy)]
 struct MemberPlace {
     list: &'static str,
     index: Option<usize>,
     field: &'static str,
-    /// Where `field` is a list itself: which of its items, and what of that.
+    /// If `field` is a list itself: the index in it, and the key behind that.
     inner: Option<usize>,
     last: &'static str,
 }
@@ -146,7 +144,7 @@ impl MemberPlace {
         }
     }
 
-    /// The last key on the way to it.
+    /// The last key on the way to the place.
     fn last(self) -> &'static str {
         let way = [self.last, self.field, self.list].into_iter().find(|key| !key.is_empty()).unwrap_or_default();
         way.rsplit('.').next().unwrap_or(way)
@@ -155,19 +153,19 @@ impl MemberPlace {
 
 struct FrameReader<'a> {
     reader: Reader<'a>,
-    /// What is wrong with the shape, the first things of it.
+    /// The first faults of shape.
     wrong: Vec<Misshapen>,
-    /// How many of them are kept, and how many were not.
+    /// The number of faults to keep, and the number that was not kept.
     most: usize,
     untold: usize,
     tag_at: usize,
-    /// What ended the reading. Nothing is read after it, so every loop ends and every value is its
-    /// default; what is made of them goes nowhere.
+    /// The fault of syntax that ended the reading. After it nothing is read: every loop ends, every value is its
+    /// default, and the result is dropped.
     fault: Option<Fault>,
 }
 
 impl<'a> FrameReader<'a> {
-    /// What the reader gives, while it gives anything.
+    /// The reader's value, or the default after a fault of syntax.
     fn take<T: Default>(&mut self, read: impl FnOnce(&mut Reader<'a>) -> Result<T, Fault>) -> T {
         if self.fault.is_some() {
             return T::default();
@@ -311,7 +309,7 @@ impl<'a> FrameReader<'a> {
         Obligation { text, asked_by }
     }
 
-    /// A text with the document it comes from.
+    /// A text with its source document.
     fn line(&mut self, place: MemberPlace, origin: &str, dotted: &'static str) -> (String, Option<String>) {
         let at = self.reader.offset();
         let (mut text, mut from) = (None, None);
@@ -348,7 +346,7 @@ impl<'a> FrameReader<'a> {
             }
             keys.push(key);
         }
-        // without it nothing can be told of the rest
+        // without it the other keys cannot be judged
         let (said_at, Some(said)) = self.needed(kind_of, "handoff.handoff", at) else { return Handoff::None };
         let (handoff, takes): (Handoff, &[&str]) = match &*said {
             "none" => (Handoff::None, &[]),
@@ -372,7 +370,7 @@ impl<'a> FrameReader<'a> {
     }
 
     fn operations(&mut self, place: MemberPlace) -> BTreeSet<Operation> {
-        // one by one: to collect them sorts them first, by code that nothing else here has a use for
+        // one by one: `collect` sorts first, by code that nothing else here uses
         let mut all = BTreeSet::new();
         for operation in self.list(place, Self::operation).into_iter().flatten() {
             all.insert(operation);
@@ -524,7 +522,7 @@ impl<'a> FrameReader<'a> {
         is
     }
 
-    /// Whether the next value is of this kind; one that is not is recorded and passed over.
+    /// Whether the next value is of this kind. Another kind is recorded as a fault and passed over.
     fn is(&mut self, wanted: Kind, place: MemberPlace) -> bool {
         let Some(found) = self.kind() else { return false };
         if found == wanted {
@@ -561,7 +559,7 @@ impl<'a> FrameReader<'a> {
     }
 }
 
-/// A key may be as long as the document; a message may not.
+/// Cut a key for a message: a key may be as long as the document.
 fn shortened(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &name[..end]).escape_debug().to_string().into(),

@@ -1,15 +1,13 @@
-//! The instruction text: what a frame says to the model.
+//! The instruction text for the model.
 //!
-//! One rendering for every vendor, so that no two can describe the same frame differently. What
-//! binds comes first, since vendors cut long context; a string of the frame cannot pose as a
-//! line of the text.
+//! Every vendor gets the same rendering, so no two can describe a frame differently. Binding parts come first, since
+//! vendors cut long context. A string of the frame cannot pose as a line of the text.
 
 use std::fmt::Write as _;
 
 use super::{Frame, Handoff, Obligation, Operation, ScopeRule};
 
-/// The instruction text in its sections, each with the words that stand for it when it has to be
-/// left out.
+/// The instruction text in sections, each with words that replace it if it is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
     sections: Vec<(&'static str, String)>,
@@ -22,8 +20,8 @@ impl Text {
         sections.join("\n\n")
     }
 
-    /// The text in at most `limit` of whatever `measure` counts. Sections are left out whole, from
-    /// the end, and a last line names them.
+    /// The text within `limit` of the units that `measure` counts. Sections are left out whole, from the end, and a
+    /// last line names them.
     pub fn within(&self, limit: usize, measure: impl Fn(&str) -> usize) -> String {
         let whole = self.whole();
         if measure(&whole) <= limit {
@@ -45,7 +43,7 @@ impl Text {
     }
 }
 
-/// Render a frame. `digest` is what its document is sealed with.
+/// Render a frame. `digest` is its document's digest.
 pub fn text(frame: &Frame, digest: &str) -> Text {
     let mut sections = vec![("which step this is", heading(frame)), ("what is admitted", admitted(frame))];
     let mut add = |name, text: String| sections.push((name, text));
@@ -85,8 +83,8 @@ pub fn text(frame: &Frame, digest: &str) -> Text {
     Text { sections }
 }
 
-/// A name as it may stand in a reason: printable ASCII, everything else by its escape, so that a
-/// name cannot pose as another or as the words around it.
+/// A name in printable ASCII for a reason. Other characters are escaped, so that a name cannot pose as another one or
+/// as the words around it.
 pub fn shown(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -175,7 +173,7 @@ fn lined<'a>(title: &str, lines: impl Iterator<Item = (&'a str, Option<&'a str>)
     text
 }
 
-/// One line of the frame, verbatim. Where it breaks, what follows stands behind a bar.
+/// One verbatim line of the frame. Where it breaks, the rest stands behind a bar.
 fn item(text: &mut String, line: &str, origin: Option<(&str, &str)>) {
     text.push_str("\n- ");
     let line = line.replace("\r\n", "\n");
@@ -192,7 +190,7 @@ fn item(text: &mut String, line: &str, origin: Option<(&str, &str)>) {
     }
 }
 
-/// A name within a line: breaks and controls by their escapes.
+/// A name within a line: breaks and controls are escaped.
 fn inline(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {

@@ -1,20 +1,19 @@
-//! From a [`Frame`] to bytes: what is sealed, and what lies on disk.
+//! Writing a [`Frame`]: the sealed bytes, and the document on disk.
 
 use std::collections::BTreeSet;
 
 use super::{FORMAT, Frame, Handoff, Node, Obligation, Operation};
 use crate::json::{Layout, Writer};
 
-/// The canonical text, which a digest is taken over: RFC 8785 of the frame without its tag and
-/// its digest, a scope without rules left out.
+/// The canonical text under the digest: RFC 8785 of the frame without its tag and its digest, and without an empty
+/// scope.
 pub fn canonical(frame: &Frame) -> String {
     let mut out = Writer::new(Layout::Canonical);
     members(frame, None, &mut out);
     out.finish()
 }
 
-/// The document as it is written to disk, with whatever digest it is given: writing never
-/// reseals.
+/// The document on disk, with the given digest: writing never reseals.
 pub fn document(frame: &Frame, digest: &str) -> String {
     let mut out = Writer::new(Layout::Indented);
     members(frame, Some(digest), &mut out);
@@ -23,7 +22,7 @@ pub fn document(frame: &Frame, digest: &str) -> String {
     text
 }
 
-/// Every key in sorted order; with a digest, the two that a document has besides.
+/// Every key in sorted order. With a digest, a document's two further keys are among them.
 fn members(frame: &Frame, digest: Option<&str>, out: &mut Writer) {
     out.object();
     if let Some(digest) = digest {
@@ -130,7 +129,7 @@ fn operations(out: &mut Writer, operations: &BTreeSet<Operation>) {
     out.end_array();
 }
 
-/// An operation, in the form it has in a document.
+/// An operation in its document form.
 pub fn operation(operation: &Operation, out: &mut Writer) {
     out.object();
     out.member("op", operation.name());

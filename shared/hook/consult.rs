@@ -1,7 +1,7 @@
-//! A call that the frame admits, put to an embedder.
+//! Asking an embedder about a call that the frame admits.
 //!
-//! Whatever the embedder says, the frame has the last word: a replaced input is judged from the
-//! start, and what cannot be delivered as it was meant is a denial that says so.
+//! The frame has the last word, whatever the embedder answers: a replaced input is judged from the start, and an answer
+//! that cannot be delivered as meant becomes a denial that says so.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::decide::{self, Asks, Decision, Need, clipped};
 use crate::frame::shown;
 use crate::protocol::{Command, CommandKind, Requested, Word};
 
-/// Puts a line to a decider and takes the line that it answers.
+/// Sends a line to a decider and returns the line that answers it.
 pub type Ask<'a> = &'a dyn Fn(&Decider, &str) -> Result<Vec<u8>, Unanswered>;
 
-/// The way to an embedder.
+/// The connection to an embedder.
 pub struct DeciderLink<'a> {
-    /// Put a line, take a line.
+    /// Sends a line, returns the answer.
     pub ask: Ask<'a>,
-    /// The time that is left for it.
+    /// The time that is left for the answer.
     pub left: &'a dyn Fn() -> Duration,
 }
 
-/// Ask, and say who decided.
+/// The decision, and the name of the party that made it.
 pub fn consult(vendor: &dyn Hook, case: &Case<'_>, decider: &Decider, needs: &[Need]) -> (Decision, &'static str) {
     let denied = |why: &str, by| {
         let decider = clipped(&shown(&decider.to_string()), 300);
@@ -68,7 +68,7 @@ fn request<'a>(vendor: &dyn Hook, case: &Case<'a>, call_id: &'a str, needs: &[Ne
     }
 }
 
-/// The decision in a line, if it is one about this call.
+/// The decision in a line, if it is about this call.
 fn read<'a>(answer: &'a [u8], call_id: &str) -> Result<(Word<'a>, Option<&'static str>), String> {
     match Command::read(answer) {
         Ok(Command { order: CommandKind::Decide { call_id: about, word, by }, .. }) if about == call_id => {
@@ -91,7 +91,7 @@ fn embedded(vendor: &dyn Hook, case: &Case<'_>, word: Word<'_>) -> (Decision, &'
     }
 }
 
-/// The second judgement: the call with its new input, by self-protection, frame and scope.
+/// The second judgement: self-protection, frame and scope judge the call with its new input.
 fn replaced(vendor: &dyn Hook, case: &Case<'_>, input: String) -> (Decision, &'static str) {
     let tool = shown(case.tool);
     let undelivered = |why: &str| {

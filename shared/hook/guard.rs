@@ -1,4 +1,4 @@
-//! What a writing call is kept from in this step.
+//! The places that a writing call must not change in this step.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,13 @@ use super::paths::{Folders, Taken};
 use crate::adapter::{self, Environment, Hook, Place, Protected};
 use crate::decide::Kept;
 
-/// The file of this program: by the system's word, and where it has none, without `/proc`, by the name that it was started
-/// by, if that is absolute.
+/// This program's file: by the system, or without `/proc` by the absolute name that started it.
 fn own_program() -> Option<PathBuf> {
     let named = || std::env::args_os().next().map(PathBuf::from).filter(|name| name.is_absolute());
     std::env::current_exe().ok().or_else(named)
 }
 
-/// What a writing call must not touch: what guards this step, and what any vendor is governed by.
+/// The places that guard this step, and the files that govern any vendor.
 pub fn places(
     setup: &HookOptions,
     folders: &Folders,
@@ -30,10 +29,10 @@ pub fn places(
     all.extend(setup.frame.clone().map(|path| file(path, "the frame in force")));
     let folder = own.parent().map(PathBuf::from).filter(|folder| taken.iter().any(|path| path.is_below(folder)));
     all.push(file(own, "the program that guards this step"));
-    // the programs beside it are as good as it: one of them writes the entries. Where the system told
-    // of the program, no link is left in its folder's name
+    // the programs beside it guard the step as well, since one of them writes the entries. If the system named the
+    // program, its folder's name has no links left
     if let Some(folder) = folder {
-        // a project that holds the program, as a checkout does, is worked on all the same
+        // a project that holds the program, as a checkout does, stays writable
         let holds = folders.real_project().is_some_and(|project| project.starts_with(&folder));
         let names = if holds { &["mh-*"] } else { &["*"] };
         let place = Place::Among { names, folders: vec![folder], below: !holds };
@@ -45,7 +44,7 @@ pub fn places(
     Ok(all)
 }
 
-/// What the vendor loads by itself, of its own accord.
+/// The files that the vendor loads by itself.
 pub fn loaded(vendor: &dyn Hook) -> impl Iterator<Item = Protected> {
     let what = "loaded by itself, with every file that it imports";
     vendor.facts().loaded.iter().map(move |names| Protected { place: Place::Names(names), what, kept: Kept::Loads })

@@ -1,4 +1,4 @@
-//! One payload under one frame: what is to be said about it, and what the audit holds of it.
+//! One payload under one frame: the answer, and the line for the audit.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,41 +13,39 @@ use crate::os::{self, Stdin};
 use crate::protocol::AuditLine;
 use crate::seal::{self, VerifiedFrame};
 
-/// What a judgement goes by besides the setup and the payload.
+/// The facts for a judgement besides the options and the payload.
 pub struct Surroundings<'a> {
-    /// The environment.
     pub environment: Environment<'a>,
-    /// The folder that stands for the process's own.
+    /// The folder that replaces the process's own.
     pub folder: Option<PathBuf>,
-    /// The way to an embedder; none, and a call that needs one is denied.
+    /// The connection to an embedder; without one, a call that needs it is denied.
     pub embedder: Option<DeciderLink<'a>>,
-    /// When the call has to be judged; what is not by then is denied.
+    /// The time by which the call has to be judged, else it is denied.
     pub deadline: Option<Instant>,
 }
 
-/// What a payload comes to.
+/// The judgement of a payload.
 #[derive(Debug)]
 pub struct Judged {
-    /// What kind of event it was.
+    /// The kind of the event.
     pub event: Event,
-    /// Its name.
+    /// The event's name.
     pub name: String,
-    /// What is to be said.
     pub verdict: Verdict,
-    /// The audit line, but for its time.
+    /// The audit line without its time.
     pub record: AuditLine,
-    /// Whether this is a decision, which an audit has to hold.
+    /// Whether this is a decision that the audit must have.
     pub counts: bool,
 }
 
 impl Judged {
-    /// The answer on the vendor's wire.
+    /// The answer in the vendor's format.
     pub fn wire(&self, vendor: &dyn Hook) -> Wire {
         vendor.answer(self.event, &self.name, &self.verdict)
     }
 }
 
-/// Judge one payload. Reads the frame and looks at paths; changes nothing.
+/// Judge one payload. This reads the frame and looks at paths; it changes nothing.
 pub fn judge(vendor: &dyn Hook, setup: &HookOptions, input: &Stdin, around: &Surroundings<'_>) -> Judged {
     let mut record =
         AuditLine { vendor: vendor.facts().word, decided_by: "adapter", seam: "hook", ..AuditLine::default() };
@@ -111,7 +109,7 @@ pub fn judge(vendor: &dyn Hook, setup: &HookOptions, input: &Stdin, around: &Sur
             clipped(&shown(&name), 80)
         )),
         (Action::Abstain, ..) => Verdict::Abstain,
-        // an action without what it is about: there is none, and if there were, the call would not run
+        // an action without its object cannot occur; if it did, the call would not run
         _ => denied("a fault in this program; please report it"),
     };
     record.decision.decision = match &verdict {
@@ -133,13 +131,13 @@ pub fn judge(vendor: &dyn Hook, setup: &HookOptions, input: &Stdin, around: &Sur
     let counts = event != Event::Passing && (waits || matches!(verdict, Verdict::Deny(_)));
     let mut judged = Judged { event, name, verdict, record, counts };
     if judged.verdict == Verdict::Allow && judged.wire(vendor) == Wire::silence() {
-        // what goes out grants nothing, and the record says what went out
+        // the answer grants nothing, and the record holds the answer that goes out
         judged.record.decision.decision = "abstain";
     }
     judged
 }
 
-/// The frame in force: none, or one that verifies. `Err` is why every call is denied.
+/// The frame in force: none, or one that verifies. `Err` is the reason for denying every call.
 fn frame_in_force(vendor: &dyn Hook, setup: &HookOptions) -> Result<Option<VerifiedFrame>, String> {
     if let Some(mistake) = &setup.mistake {
         return Err(stopped(vendor, setup, mistake));
@@ -161,12 +159,12 @@ fn frame_in_force(vendor: &dyn Hook, setup: &HookOptions) -> Result<Option<Verif
         })
 }
 
-/// What the model is told where there is nobody who could approve a call: the vendor's own words for one that would have
-/// needed it do not say what to do then.
+/// Text for the model in a run in which nobody can approve a call: the vendor's own words for such a call do not say
+/// what to do next.
 const ALONE: &str = "\nNobody is at a terminal in this run to approve a call. One that needs an approval does not run: do not \
                      retry it; finish with what you can and say what you could not do.\n";
 
-/// What follows a reason that is not about this one call.
+/// The end of a reason that is not about this one call.
 pub const UNTIL: &str = "; nothing runs until this is put right";
 
 /// A reason that is not about this one call.
@@ -185,19 +183,17 @@ pub fn stopped(vendor: &dyn Hook, setup: &HookOptions, why: &str) -> String {
 /// A call under a frame.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
-    /// What the hook is told.
+    /// The hook's options.
     pub setup: &'a HookOptions,
     /// The frame in force.
     pub frame: &'a VerifiedFrame,
-    /// The payload.
     pub payload: &'a Payload<'a>,
-    /// The tool.
     pub tool: &'a str,
-    /// What else it goes by.
+    /// The other facts.
     pub around: &'a Surroundings<'a>,
 }
 
-/// Decide the call that waits.
+/// Decide a call that waits.
 fn call(vendor: &dyn Hook, case: &Case<'_>, event: Event, record: &mut AuditLine) -> Decision {
     let Case { setup, frame, payload, tool, around } = *case;
     let raw = vendor.asks(payload, tool);
@@ -235,7 +231,7 @@ mod tests {
 
     use crate::adapter::claude::Claude;
 
-    /// What is read in time may be judged too late.
+    /// A payload that was read in time may be judged too late.
     #[test]
     fn a_call_that_is_judged_too_late_is_denied_and_the_record_says_by_whom() {
         let frame = seal::verify(include_bytes!("../../fixtures/golden/frame.json"), None).unwrap();
@@ -260,7 +256,7 @@ mod tests {
                 assert_eq!(by, "deadline");
             }
         }
-        // what the frame refuses is refused by the frame all the same
+        // a call that the frame refuses is still refused by the frame
         assert_eq!(judged(Event::Gate, "CronList", past).1, "frame");
     }
 }

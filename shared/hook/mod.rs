@@ -1,7 +1,6 @@
 //! The hook program: one payload in, one answer out.
 //!
-//! Whatever goes wrong is remembered until the event is known, and then ends in the answer that
-//! keeps the call from running.
+//! A fault is remembered until the event is known, and then becomes the answer that keeps the call from running.
 
 mod consult;
 mod decider;
@@ -12,9 +11,14 @@ mod paths;
 mod resolve;
 
 pub use consult::DeciderLink;
-pub use decider::{Decider, Unanswered, same_user};
-pub use judge::{Judged, Surroundings, UNTIL, judge};
-pub use options::{DEADLINE, HookOptions, LONGEST_DEADLINE};
+pub use decider::Decider;
+pub(crate) use decider::Unanswered;
+#[cfg(feature = "run")]
+pub(crate) use decider::same_user;
+pub(crate) use judge::{Judged, UNTIL};
+pub use judge::{Surroundings, judge};
+pub use options::HookOptions;
+pub(crate) use options::{DEADLINE, LONGEST_DEADLINE};
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,13 +31,13 @@ use crate::decide::clipped;
 use crate::frame::shown;
 use crate::os::{self, Exit};
 
-/// What is left for the answer when the deadline has passed: the entries' own limit lies above it.
+/// The time for the answer after the deadline: the entry's own limit lies above it.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Run the hook of one vendor.
 pub fn run(vendor: &dyn Hook, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let start = Instant::now();
-    // the reason goes out by our own hand
+    // this program writes the reason itself
     std::panic::set_hook(Box::new(|_| {}));
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let [only] = arguments.as_slice()
@@ -45,7 +49,7 @@ pub fn run(vendor: &dyn Hook, arguments: impl IntoIterator<Item = OsString>) -> 
     answer_or_block(vendor, start, || work(vendor, start, arguments)).into()
 }
 
-/// What the program says about itself when that is all it is asked.
+/// The answer to a question about the program itself.
 fn about(vendor: &dyn Hook, flag: &str) -> Option<String> {
     match flag {
         "--help" | "-h" => Some(help(vendor)),
@@ -92,8 +96,7 @@ exit codes: 0 answered, or nothing to say; 2 the call must not run
     )
 }
 
-/// Answer, and should anything panic on the way, block: an escaped panic is exit 101, which both
-/// vendors take for permission.
+/// Answer, and block on a panic: an escaped panic is exit 101, which both vendors take for permission.
 fn answer_or_block(vendor: &dyn Hook, start: Instant, answer: impl FnOnce() -> Exit) -> Exit {
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
         let reason =
@@ -125,7 +128,7 @@ fn work(vendor: &dyn Hook, start: Instant, arguments: Vec<OsString>) -> Exit {
             ));
         }
     }
-    // a decider may have used all the time there was, and its denial has to go out still
+    // a decider may have used up the time, and its denial still has to go out
     os::deliver(&judged.wire(vendor), deadline.max(Instant::now() + LAST_WORD))
 }
 
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_panic_blocks_and_is_no_other_exit_code() {
-        // fails with 101 if the profile ever aborts instead of unwinding
+        // this fails with 101 if the profile ever aborts instead of unwinding
         for vendor in PREVIEWS {
             assert_eq!(answer_or_block(*vendor, Instant::now(), || panic!("injected")), Exit::Blocked);
         }

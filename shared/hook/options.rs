@@ -1,7 +1,7 @@
-//! What a hook is told by its arguments and its environment.
+//! The hook's options, from its arguments and its environment.
 //!
-//! A mistake is remembered, not acted on: the payload has to be read to its end first, and
-//! whether a mistake is answered at all depends on the event.
+//! A mistake is remembered: the payload has to be read to its end first, and the event decides whether a mistake is
+//! answered at all.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,37 +13,35 @@ use crate::decide::Policy;
 use crate::os::mistake::{Mistake, misread, value};
 use crate::seal::Digest;
 
-/// The time from the start of the process within which standard input, and a decider, must be
-/// done. The entry's own limit lies above it.
+/// The time from the process's start in which stdin and the decider must be done. The entry's own limit lies above it.
 pub const DEADLINE: Duration = Duration::from_secs(Registration::PATIENCE as u64);
 
-/// The longest deadline that can be asked for, in seconds: Claude Code's own default for a hook.
+/// The longest possible deadline in seconds: Claude Code's own default for a hook.
 pub const LONGEST_DEADLINE: u32 = 600;
 
-/// What a hook is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookOptions {
-    /// The frame in force, by absolute path.
+    /// The absolute path of the frame in force.
     pub frame: Option<PathBuf>,
     /// Whether a call is denied where no frame is in force.
     pub require_frame: bool,
     /// The digest that the frame must have.
     pub pin: Option<Digest>,
-    /// What an admitted call is answered with.
+    /// The answer to an admitted call.
     pub policy: Policy,
-    /// Where a line a decision goes, by absolute path.
+    /// The absolute path of the audit, which gets a line a decision.
     pub audit: Option<PathBuf>,
-    /// Whether that line holds the tool's input too, which may hold secrets.
+    /// Whether the audit line also has the tool's input, which may hold secrets.
     pub audit_input: bool,
-    /// Who is asked about a call that the frame admits.
+    /// The party that is asked about a call that the frame admits.
     pub decider: Option<Decider>,
-    /// The budget of the whole process.
+    /// The time for the whole process.
     pub deadline: Duration,
-    /// Whether writes to what the guard stands on are denied.
+    /// Whether writes to the guarded places are denied.
     pub self_protect: bool,
-    /// Whether there is nobody who could approve a call, and no entry that somebody could take out.
+    /// Whether nobody can approve a call, and there is no entry that somebody could remove.
     pub unattended: bool,
-    /// The first thing that is wrong with all this, for people.
+    /// The first mistake in these options, in words.
     pub mistake: Option<String>,
 }
 
@@ -84,9 +82,8 @@ const SETTINGS: [Setting; 7] = [
 impl HookOptions {
     /// Take the arguments, without the program's name, and the environment.
     ///
-    /// With `--frame`, the command line is the one source: a variable is then only let stand
-    /// where it says the same. Without it, a flag still wins over no variable, never over
-    /// another value.
+    /// With `--frame`, the command line is the only source: a variable is accepted only if it has the same value.
+    /// Without `--frame`, a flag beside a variable of another value is a mistake too.
     pub fn take(arguments: impl IntoIterator<Item = OsString>, environment: Environment<'_>) -> HookOptions {
         let mut setup = HookOptions::default();
         let mut values: [Option<OsString>; SETTINGS.len()] = Default::default();
@@ -199,10 +196,10 @@ impl HookOptions {
     }
 }
 
-/// The value of `--digest`.
+/// The form of `--digest`'s value.
 const HEX: &str = "64 lower-case hexadecimal digits";
 
-/// What is said where no one option is meant.
+/// The message about an unknown word that resembles no option.
 fn unknown(mistake: &Mistake<'_>) -> String {
     format!("{mistake}; see --help")
 }
@@ -210,12 +207,12 @@ fn unknown(mistake: &Mistake<'_>) -> String {
 fn absolute(value: &OsStr) -> Result<PathBuf, String> {
     match Path::new(value) {
         path if path.is_absolute() => Ok(path.into()),
-        // the working folder is the agent's to change
+        // the agent can change the working folder
         _ => Err("an absolute path".into()),
     }
 }
 
-/// A word in letters that every reader of a reason takes.
+/// A word in characters that every reader of a reason accepts.
 fn clear(value: &OsStr) -> String {
     let shown = crate::frame::shown(&value.to_string_lossy());
     crate::decide::clipped(&shown, 200)

@@ -1,4 +1,4 @@
-//! A call's paths, finished: where each leads, how it is spelled for the path rules, and whether the guard stands on it.
+//! A call's finished paths: their targets, their spellings for the path rules, and whether they belong to the guard.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,7 @@ use crate::decide::{self, Asks, Call, Need, Tampering, Target, clipped};
 use crate::frame::{Operation, shown};
 use crate::seal::VerifiedFrame;
 
-/// Finish a call's paths, as far as the frame has rules for them, and see whether it writes to
-/// what the guard stands on.
+/// Finish a call's paths, as far as the frame has rules for them, and find a write to the guard.
 pub fn finish(
     vendor: &dyn Hook,
     setup: &HookOptions,
@@ -32,8 +31,8 @@ pub fn finish(
     }
 }
 
-/// What a call needs, and what it would change that is kept from it. `Err` is why that cannot be told, to follow the
-/// tool's name.
+/// The call's needs, and the guarded place that it would change. `Err` is the reason why that cannot be told, to follow
+/// the tool's name.
 fn finished(
     vendor: &dyn Hook,
     setup: &HookOptions,
@@ -48,7 +47,7 @@ fn finished(
     let scoped = rules && paths().next().is_some();
     let writes = setup.self_protect && needs.iter().any(|need| need.writes() && need.path.is_some());
     if !scoped && !writes {
-        // nobody asks where it leads
+        // no rule asks for its target
         let target = |path: RawPath| Target { written: path.written, spelled: Vec::new() };
         let needs = needs.into_iter().map(|need| Need { wanted: need.wanted, path: need.path.map(target) });
         return Ok((None, needs.collect()));
@@ -85,7 +84,7 @@ fn finished(
     Ok((tampers, needs.collect()))
 }
 
-/// Why the paths of a call are too much to be judged, if they are.
+/// The reason why a call has too many or too long paths to be judged.
 fn too_much(payload: &Payload<'_>, needs: &[RawNeed]) -> Option<String> {
     let folder = payload.cwd.as_ref().map_or(0, String::len);
     let paths = || needs.iter().filter_map(|need| need.path.as_ref());
@@ -96,7 +95,8 @@ fn too_much(payload: &Payload<'_>, needs: &[RawNeed]) -> Option<String> {
     (paths().count() > MOST_PATHS || bytes > MOST_BYTES).then(RawNeed::too_many)
 }
 
-/// What can be told of a call's paths by their letters, no file looked at: what no reader could be sure of is refused.
+/// The facts that the letters of a call's paths tell, without looking at files: a path that readers could take
+/// differently is refused.
 fn by_letters(payload: &Payload<'_>, needs: Vec<RawNeed>, rules: bool) -> Result<Vec<RawNeed>, String> {
     if let Some(why) = too_much(payload, &needs) {
         return Err(why);
@@ -118,8 +118,8 @@ fn by_letters(payload: &Payload<'_>, needs: Vec<RawNeed>, rules: bool) -> Result
     }
 }
 
-/// The folders that paths go by: what the environment names as the project, else the process's
-/// own folder, which an agent cannot move, if it is still there.
+/// The base folders of paths: the project that the environment names, else the process's own folder, if it still
+/// exists; an agent cannot move that.
 fn folders(vendor: &dyn Hook, payload: &Payload<'_>, around: &Surroundings<'_>) -> Folders {
     let own = || around.folder.clone().or_else(|| std::env::current_dir().ok());
     let absolute = |path: &PathBuf| path.is_absolute();

@@ -1,13 +1,12 @@
-//! Where in a document a byte stands, for people: the way to it by keys, its line and its column.
+//! The place of a byte in a document, for people: the keys that lead to it, its line and its column.
 
 use std::fmt::Write as _;
 
 use super::{Fault, Kind, Reader};
 
-/// A place in a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The value or key there, as `subjects.rules[0].operations`; empty for the document itself.
+    /// The value or key at the byte, as `subjects.rules[0].operations`; empty for the document itself.
     pub path: String,
     /// The line, counted from 1.
     pub line: usize,
@@ -15,14 +14,14 @@ pub struct Place {
     pub column: usize,
 }
 
-/// The places of these bytes of a document, in the order in which they are given. One that is asked for by a byte within
-/// a value is that value's. Of bytes that are no JSON, those before the fault have a path.
+/// The places of these bytes, in the given order. A byte within a value gets the value's place. If the bytes are no
+/// JSON, those before the fault have a path.
 pub fn places(bytes: &[u8], offsets: &[usize]) -> Vec<Place> {
     let mut order: Vec<usize> = (0..offsets.len()).collect();
     order.sort_by_key(|index| offsets[*index]);
     let mut walk = Walk { offsets, order: &order, path: String::new(), found: vec![Place::default(); offsets.len()] };
     if let Ok(mut reader) = Reader::new(bytes) {
-        // a fault ends it, and what is left has no path
+        // a fault ends the walk, and the remaining bytes have no path
         let _ = walk.value(&mut reader);
     }
     let mut found = walk.found;
@@ -31,7 +30,7 @@ pub fn places(bytes: &[u8], offsets: &[usize]) -> Vec<Place> {
         for byte in bytes.get(at..offsets[index]).unwrap_or_default() {
             match byte {
                 b'\n' => (line, column) = (line + 1, 1),
-                // a character's further bytes
+                // a later byte of a character
                 0x80..=0xBF => {}
                 _ => column += 1,
             }
@@ -44,14 +43,14 @@ pub fn places(bytes: &[u8], offsets: &[usize]) -> Vec<Place> {
 
 struct Walk<'a> {
     offsets: &'a [usize],
-    /// Which of them are left to be found, by where they stand.
+    /// The indexes of the bytes that are not found yet, by offset.
     order: &'a [usize],
     path: String,
     found: Vec<Place>,
 }
 
 impl Walk<'_> {
-    /// Whether nothing is left to be found, now that `at` is reached.
+    /// Whether every byte is found once the walk has reached `at`.
     fn reached(&mut self, at: usize) -> bool {
         while let Some((index, rest)) = self.order.split_first() {
             if self.offsets[*index] > at {
@@ -63,7 +62,7 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether nothing is left to be found behind this value.
+    /// Whether every byte is found after this value.
     fn value(&mut self, reader: &mut Reader<'_>) -> Result<bool, Fault> {
         if self.reached(reader.offset()) {
             return Ok(true);
@@ -94,7 +93,7 @@ impl Walk<'_> {
             }
             _ => reader.skip()?,
         }
-        // what stands before the end of it is its own
+        // bytes before the value's end are its own
         Ok(self.reached(reader.position().saturating_sub(1)))
     }
 

@@ -2,58 +2,52 @@
 
 use super::read::plain_run;
 
-/// How the writer lays a document out.
+/// The white space of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// No white space at all: what a digest is taken over.
+    /// No white space: the form under a digest.
     Canonical,
-    /// Two spaces a level, one member a line, an empty array or object on one line.
+    /// Two blanks a level, one member a line, an empty array or object on one line.
     Indented,
 }
 
-/// Writes one document. The order of keys is the caller's: no map type has a say in it, so no
-/// feature of a dependency can change the canonical bytes.
+/// Writes one document. The caller orders the keys: no map type is involved, so no feature of a dependency can change
+/// the canonical bytes.
 #[derive(Debug)]
 pub struct Writer {
     out: String,
     layout: Layout,
-    /// One entry an open level: whether something stands in it already.
+    /// For each open level, whether it has a member or an element.
     levels: Vec<bool>,
     after_key: bool,
 }
 
 impl Writer {
-    /// An empty document in this layout.
     pub fn new(layout: Layout) -> Self {
         Writer { out: String::new(), layout, levels: Vec::new(), after_key: false }
     }
 
-    /// What has been written.
     pub fn finish(self) -> String {
         self.out
     }
 
-    /// Open an object.
     pub fn object(&mut self) {
         self.open('{');
     }
 
-    /// Close it.
     pub fn end_object(&mut self) {
         self.close('}');
     }
 
-    /// Open an array.
     pub fn array(&mut self) {
         self.open('[');
     }
 
-    /// Close it.
     pub fn end_array(&mut self) {
         self.close(']');
     }
 
-    /// The key of the value that is written next.
+    /// The key of the next value.
     pub fn key(&mut self, key: &str) {
         self.place();
         quote(&mut self.out, key);
@@ -64,7 +58,6 @@ impl Writer {
         self.after_key = true;
     }
 
-    /// A string.
     pub fn string(&mut self, value: &str) {
         self.place();
         quote(&mut self.out, value);
@@ -85,25 +78,22 @@ impl Writer {
         }
     }
 
-    /// An integer.
     pub fn number(&mut self, value: impl Into<u64>) {
         self.place();
         self.out.push_str(&value.into().to_string());
     }
 
-    /// `true` or `false`
     pub fn flag(&mut self, value: bool) {
         self.place();
         self.out.push_str(if value { "true" } else { "false" });
     }
 
-    /// A value that is JSON already, as it stands.
+    /// A value that is JSON already.
     pub fn raw(&mut self, json: &str) {
         self.place();
         self.out.push_str(json);
     }
 
-    /// `null`
     pub fn null(&mut self) {
         self.place();
         self.out.push_str("null");
@@ -122,7 +112,7 @@ impl Writer {
         self.out.push(bracket);
     }
 
-    /// Put the comma and the line break that go before the next member or element.
+    /// Write the comma and the line break before the next member or element.
     fn place(&mut self) {
         if std::mem::take(&mut self.after_key) {
             return;
@@ -142,8 +132,8 @@ impl Writer {
     }
 }
 
-/// RFC 8785, 3.2.2.2: the two that must be escaped, five controls by their short form, the other
-/// controls by number, everything else as it is.
+/// RFC 8785, 3.2.2.2: the two characters that must be escaped, five controls by their short form, the other controls by
+/// number, everything else unchanged.
 fn quote(out: &mut String, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push('"');

@@ -1,4 +1,4 @@
-//! What a run can promise with a vendor, out of the tables by which it is kept.
+//! The promises that a run can make with a vendor, from the same tables that keep them.
 
 use serde::{Serialize, Serializer};
 
@@ -9,30 +9,25 @@ use crate::adapter::{Class, Hook};
 use crate::decide::Policy;
 use crate::frame::{BARE_OPERATIONS, Operation};
 
-/// What a run can promise with a vendor.
 #[derive(Debug, Serialize)]
 pub struct Capabilities {
-    /// The version of this shape.
+    /// The version of this JSON shape.
     pub v: u32,
-    /// The vendor's word.
     pub adapter: &'static str,
-    /// How calls are held to the frame: `hook`.
+    /// The way in which calls are held to the frame: `hook`.
     pub adapter_class: &'static str,
-    /// The vendor's program, by the name its users know.
+    /// The vendor's program by the name that its users know.
     pub product: &'static str,
-    /// The release that all this was measured on.
+    /// The vendor's release on which the promises were measured.
     pub measured: &'static str,
-    /// The oldest that a run takes.
+    /// The oldest release of the vendor that a run accepts.
     pub oldest: &'static str,
-    /// What is promised, and how far it holds.
     pub tiers: Vec<Tier>,
-    /// The commands of the protocol.
     pub commands: Vec<Control>,
-    /// The modes of decisions.
     pub decisions: Vec<Mode>,
-    /// The operations of a frame, and the tools that need them.
+    /// The operations of a frame with the tools that need them.
     pub operations: Vec<Row>,
-    /// Tools that touch nothing outside the conversation.
+    /// Tools that touch nothing outside the conversation, so they need no operation.
     pub conversation: Vec<Named>,
     /// Tools that no operation admits.
     pub denied: Vec<Named>,
@@ -41,27 +36,21 @@ pub struct Capabilities {
 /// A promise.
 #[derive(Debug, Serialize)]
 pub struct Tier {
-    /// What is promised.
     pub promise: String,
-    /// How far.
+    /// How far the promise holds.
     pub holds: Holds,
-    /// By what, or why not.
     pub how: String,
 }
 
-/// How far a promise holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// Wholly.
     Yes,
-    /// With exceptions that are named.
+    /// With exceptions, which `how` names.
     Partly,
-    /// Not at all.
     No,
 }
 
 impl Holds {
-    /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Holds::Yes => "yes",
@@ -77,55 +66,41 @@ impl Serialize for Holds {
     }
 }
 
-/// A command.
 #[derive(Debug, Serialize)]
 pub struct Control {
-    /// Its name.
     pub command: &'static str,
-    /// Whether it is honoured.
     pub honoured: bool,
-    /// How it is answered where it is not.
     pub refused: Option<RefusedControl>,
 }
 
-/// How a command is answered that is not honoured.
+/// The answer to a command that is not honoured.
 #[derive(Debug, Serialize)]
 pub struct RefusedControl {
-    /// The code.
     pub code: &'static str,
-    /// Why.
     pub reason: String,
 }
 
-/// A mode of decisions.
 #[derive(Debug, Serialize)]
 pub struct Mode {
-    /// Its word.
     pub mode: &'static str,
-    /// What becomes of a call that the frame admits.
     pub admitted: &'static str,
 }
 
-/// An operation.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// Its name.
     pub operation: &'static str,
-    /// The tools that need it; of MCP tools, how they are named.
+    /// For MCP tools, the form of their names.
     pub tools: Vec<String>,
 }
 
-/// A tool that needs no operation.
+/// A tool that no operation belongs to.
 #[derive(Debug, Serialize)]
 pub struct Named {
-    /// Its name.
     pub tool: &'static str,
-    /// Why.
     pub why: &'static str,
 }
 
 impl Capabilities {
-    /// With this vendor.
     pub fn of(vendor: &dyn Run) -> Capabilities {
         let command = |(command, why): (&'static str, Option<String>)| Control {
             command,

@@ -1,4 +1,4 @@
-//! Which commands of the protocol a run honours, and why it refuses the others.
+//! The commands of the protocol that a run honours, and the reasons for refusing the others.
 
 use std::fmt;
 
@@ -9,27 +9,27 @@ use crate::protocol::{DECIDE, commands};
 /// The mode of decisions in which an admitted call is put to the embedder.
 pub const ASK: &str = "ask";
 
-/// The codes by which a command is refused. They never change.
+/// The codes of refused commands. They never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
-    /// This vendor, or this run, cannot do it.
+    /// The vendor, or this run, cannot do it.
     UnsupportedControl,
     /// No call of this id was ever put to the embedder.
     UnknownCall,
-    /// It was, and is decided, or its turn is over.
+    /// The call is decided already, or its turn is over.
     TooLate,
-    /// It is no command, or a field of it is bad.
+    /// The line is no command, or one of its fields is bad.
     Malformed,
-    /// The vendor would take it, and another layer would override it.
+    /// The vendor would take the command, but another layer would override it.
     Shadowed,
 }
 
 impl Code {
-    /// All of them.
+    /// Every code.
     pub const ALL: [Code; 5] =
         [Code::UnsupportedControl, Code::UnknownCall, Code::TooLate, Code::Malformed, Code::Shadowed];
 
-    /// The word for it.
+    /// The code as the protocol writes it.
     pub fn word(self) -> &'static str {
         match self {
             Code::UnsupportedControl => "UNSUPPORTED_CONTROL",
@@ -44,19 +44,16 @@ impl Code {
 /// The reason why a run that needs a control is not started.
 #[derive(Debug)]
 pub enum Unhonoured {
-    /// This vendor, or this run, cannot do it.
     Unsupported {
-        /// The command.
         control: String,
-        /// The reason, to follow its name.
+        /// Words that follow the command's name.
         why: String,
     },
-    /// The decisions would be overridden.
+    /// Another layer would override the decisions.
     Shadowed(Shadowed),
 }
 
 impl Unhonoured {
-    /// Its code.
     pub fn code(&self) -> Code {
         match self {
             Unhonoured::Unsupported { .. } => Code::UnsupportedControl,
@@ -64,7 +61,6 @@ impl Unhonoured {
         }
     }
 
-    /// The command that cannot be honoured.
     pub fn command(&self) -> &str {
         match self {
             Unhonoured::Unsupported { control, .. } => control,
@@ -98,8 +94,8 @@ impl std::error::Error for Unhonoured {
     }
 }
 
-/// Why a command cannot be honoured, to follow its name; `None` where it is. Neither vendor's
-/// headless program takes anything after its prompt but a signal (Claude Code 2.1.332, Codex 0.171.0).
+/// The reason why a command cannot be honoured, to follow its name; `None` if it is honoured. After its prompt, neither
+/// vendor's headless program takes anything but a signal (Claude Code 2.1.332, Codex 0.171.0).
 pub fn unsupported(vendor: &dyn Hook, command: &str) -> Option<String> {
     let vendor = vendor.facts().word;
     match command {
@@ -115,7 +111,7 @@ pub fn unsupported(vendor: &dyn Hook, command: &str) -> Option<String> {
     }
 }
 
-/// All commands, and why each cannot be honoured, if it cannot.
+/// Every command; with a reason if it cannot be honoured.
 pub fn controls(vendor: &dyn Hook) -> impl Iterator<Item = (&'static str, Option<String>)> + '_ {
     commands().map(move |command| (command, unsupported(vendor, command)))
 }

@@ -1,4 +1,4 @@
-//! The child: started, fed, listened to, stopped in time, and gone afterwards.
+//! The vendor's process: started, fed, read, stopped in time, and gone afterwards.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
@@ -18,21 +18,21 @@ use super::{Backpressure, Knock};
 use crate::adapter::run::Launch;
 use crate::os::{self, Wires, end_all, spawn};
 
-/// How long a vendor that was told to stop may take to say so in its stream.
+/// The time that a stopped vendor has to write its last record.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long its output is listened to when it, and all that could hold it open, has ended: what is
-/// in a pipe by then is there to be read, however slow the machine.
+/// The time for reading the output after the vendor, and every process that could hold the pipe open, has ended. The
+/// pipe holds the rest by then, so only a slow machine needs it.
 const ECHO: Duration = Duration::from_secs(30);
 
-/// How long a reader of standard output may take nothing when the run was told to stop.
+/// The time that a reader of stdout may take nothing once the run was told to stop.
 const UNREAD: Duration = Duration::from_secs(3);
 
-/// And when it was told so again.
+/// That time when the run was told to stop twice.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// What ends a program that does not ask for it, and is not its own fault: any of them stops the turn, so that neither
-/// the vendor nor the run's folder is left behind. A limit on file sizes is an error of the write, and stops nothing.
+/// Signals that end a program by default and are sent from outside. Each stops the turn, so that neither the vendor nor
+/// the run's folder stays behind. SIGXFSZ is missing: the write that goes over the limit fails, and nothing stops.
 const STOPS: [i32; 11] = [
     known::SIGHUP,
     known::SIGINT,
@@ -47,46 +47,40 @@ const STOPS: [i32; 11] = [
     known::SIGIO,
 ];
 
-/// So many pieces of news may wait: whoever has more is held up, and a signal is never far behind.
+/// The most pieces of news that wait. A sender with more is held up, so a signal is never far behind.
 const NEWS: usize = 32;
 
-/// The most of its stderr that is kept, from the end.
+/// The most bytes of the vendor's stderr that are kept, from the end.
 const STDERR: usize = 64 * 1024;
 
-/// Why a turn was stopped from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stopped {
-    /// By a signal to this program.
     Signal(&'static str),
-    /// Its time was up.
+    /// The time limit was reached.
     Time,
-    /// By the embedder's command.
     Command {
-        /// Whether it was `halt`, not `interrupt`.
         halt: bool,
-        /// The embedder's reason.
         reason: String,
     },
-    /// The embedder is gone, and the run was to end with it.
+    /// The embedder is gone, and `OnEof::Interrupt` says to stop then.
     Gone,
-    /// Nobody reads what this program writes.
+    /// Nobody reads stdout.
     Unread,
 }
 
-/// How the child ended.
 #[derive(Debug)]
 pub struct Ending {
-    /// Its status, where it is known.
+    /// `None` where the system did not tell.
     pub status: Option<ExitStatus>,
-    /// Whether it was stopped from outside.
+    /// The reason, if the turn was stopped from outside.
     pub stopped: Option<Stopped>,
-    /// The end of what it said on stderr.
+    /// The end of the vendor's stderr.
     pub stderr: String,
 }
 
 impl Ending {
-    /// The signal that ended the vendor, where it was none of ours. A program around it says the same by an exit code
-    /// above 128, as a shell does.
+    /// The signal that ended the vendor, if this program did not send it. A wrapper around the vendor, as a shell is,
+    /// reports it as an exit code above 128.
     pub fn killed(&self) -> Option<i32> {
         let status = self.status.filter(|_| self.stopped.is_none())?;
         let told = status.code().map(|code| code - 128).filter(|signal| (1..=31).contains(signal));
@@ -94,22 +88,22 @@ impl Ending {
     }
 }
 
-/// What comes from outside the vendor.
+/// News from outside the vendor.
 #[derive(Debug)]
 pub enum Outside {
-    /// A line of the embedder's.
+    /// A line from the embedder.
     Command(Vec<u8>),
-    /// A line of the embedder's that is too long to be kept.
+    /// A line from the embedder that is longer than the limit.
     TooLong,
-    /// The embedder says no more.
+    /// The embedder closed its side.
     Gone,
-    /// A hook asks, or has gone.
+    /// A hook asks, or a hook that asked has gone.
     Hook(Knock),
-    /// Nothing more can be written to standard output.
+    /// Nothing more can be written to stdout.
     Unread,
 }
 
-/// What the threads tell.
+/// News from the threads.
 enum News {
     Line(Vec<u8>),
     EndOfLines,
@@ -119,21 +113,19 @@ enum News {
     Outside(Outside),
 }
 
-/// Who hears what happens in a turn, each time told whether it is to stop.
+/// The receiver of the turn's news. A method that returns [`Stopped`] stops the turn.
 pub trait Party {
-    /// The vendor has been started.
     fn started(&mut self);
 
-    /// A line of the vendor's output.
+    /// A line of the vendor's stdout.
     fn line(&mut self, line: &[u8]) -> Option<Stopped>;
 
-    /// Something from outside.
     fn outside(&mut self, outside: Outside) -> Option<Stopped>;
 
-    /// Time has passed: as often as [`Party::pause`] says.
+    /// Called when [`Party::pause`] has passed.
     fn wake(&mut self);
 
-    /// How long it may be let alone; `None` is until something happens.
+    /// The longest time until the next [`Party::wake`]; `None` waits for news.
     fn pause(&self) -> Option<Duration>;
 
     /// The vendor is about to be stopped.
@@ -143,7 +135,7 @@ pub trait Party {
     fn over(&mut self);
 }
 
-/// The way in for what comes from outside.
+/// A sender for news from outside the vendor.
 #[derive(Debug, Clone)]
 pub struct Post {
     sender: SyncSender<News>,
@@ -151,13 +143,12 @@ pub struct Post {
 }
 
 impl Post {
-    /// Tell it; `false`, when the run is over.
+    /// `false` means that the run is over.
     pub fn send(&self, outside: Outside) -> bool {
         !self.shut.load(Ordering::Relaxed) && self.sender.send(News::Outside(outside)).is_ok()
     }
 }
 
-/// A turn that is about to run.
 #[derive(Debug)]
 pub struct Drive {
     signals: Signals,
@@ -166,10 +157,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Take the signals over. From here on a first one stops the turn and a second this program.
-    ///
-    /// # Errors
-    /// The system does not give them.
+    /// Take over the signals. From here on the first one stops the turn, and the second one this program.
     pub fn new() -> std::io::Result<Drive> {
         let (sender, news) = mpsc::sync_channel(NEWS);
         let post = Post { sender, shut: Arc::default() };
@@ -177,16 +165,12 @@ impl Drive {
         Ok(Drive { signals: Signals::new(STOPS)?, post, news })
     }
 
-    /// The way in for what comes from outside.
     pub fn post(&self) -> Post {
         self.post.clone()
     }
 
-    /// Run the child to its end, its output read only as fast as there is room for what is made of
-    /// it. When this is back, nothing that the child started is left.
-    ///
-    /// # Errors
-    /// It could not be started.
+    /// Run the vendor to its end. Its output is read only as fast as the lines made from it find room. On return no
+    /// process that it started is left.
     pub fn run(
         self,
         launch: &Launch,
@@ -212,7 +196,7 @@ impl Drive {
     }
 }
 
-/// What comes from outside when the turn is over and its last line is not out yet.
+/// News that arrives after the turn and before its last line is written.
 #[derive(Debug)]
 pub struct Late {
     news: Receiver<News>,
@@ -220,9 +204,9 @@ pub struct Late {
 }
 
 impl Late {
-    /// Hear it, and nothing that comes later.
+    /// Pass on what has arrived, and nothing after that.
     pub fn hear(self, party: &mut dyn Party) {
-        // whoever goes on for ever is not heard for ever
+        // a sender that never stops is not read for ever
         self.shut.store(true, Ordering::Relaxed);
         while let Ok(left) = self.news.try_recv() {
             if let News::Outside(outside) = left {
@@ -232,7 +216,7 @@ impl Late {
     }
 }
 
-/// Hear the news until the child has ended and its output too.
+/// Follow the news until the vendor and its output have ended.
 fn follow(
     news: &Receiver<News>,
     pid: Pid,
@@ -244,11 +228,11 @@ fn follow(
     let mut ending = Ending { status: None, stopped: None, stderr: String::new() };
     let mut deadline = timeout.map(|timeout| started + timeout);
     let (mut over, mut lines_over, mut stderr_over) = (false, false, false);
-    // whether there is nothing to be done at the deadline but to go
+    // at the next deadline nothing is left to do but to stop waiting
     let mut last = false;
     let mut woken = started;
     while !(over && lines_over && stderr_over) {
-        // time goes by however much there is to hear
+        // the time counts, however much news there is
         let now = Instant::now();
         let mut wanted = None;
         if deadline.is_some_and(|deadline| deadline <= now) {
@@ -256,7 +240,7 @@ fn follow(
                 return ending;
             }
             if ending.stopped.is_some() {
-                // it was told, and is still there
+                // the vendor was told to stop, and is still there
                 let _ = kill_process_group(pid, Signal::KILL);
                 (last, deadline) = (true, Some(now + ECHO));
                 continue;
@@ -283,12 +267,12 @@ fn follow(
                     over = true;
                     ending.status = status;
                     party.over();
-                    // what it left running may hold its pipes open for ever
+                    // processes that the vendor left may hold its pipes open for ever
                     end_all();
                     room.open();
                     (last, deadline) = (true, Some(Instant::now() + ECHO));
                 }
-                // a second one means now
+                // a second signal means now
                 Ok(News::Signal(_)) if ending.stopped.is_some() => {
                     room.hurry(AT_ONCE);
                     let _ = kill_process_group(pid, Signal::KILL);
@@ -305,7 +289,7 @@ fn follow(
             party.stopping(&wanted);
             ending.stopped = Some(wanted);
             if !over {
-                // it may have something to say still, and is not to wait for whoever reads that
+                // the vendor may still write a last record, which must not wait for a slow reader
                 room.open();
                 let _ = kill_process(pid, Signal::INT);
                 deadline = Some(Instant::now() + GRACE);
@@ -315,9 +299,9 @@ fn follow(
     ending
 }
 
-/// Write the prompt, and say that no more comes.
+/// Write the prompt and close the pipe.
 fn feed(mut stdin: UnixStream, prompt: String) {
-    // one that is not read is the vendor's affair, and shows in its record
+    // a prompt that the vendor does not read shows in the vendor's record
     std::thread::spawn(move || stdin.write_all(prompt.as_bytes()).and_then(|()| stdin.shutdown(Shutdown::Write)));
 }
 
@@ -334,7 +318,7 @@ fn lines(stdout: UnixStream, sender: SyncSender<News>, room: Backpressure) {
     });
 }
 
-/// Keep the end of it.
+/// Keep the end of the vendor's stderr.
 fn tail(mut stderr: UnixStream, sender: SyncSender<News>) {
     std::thread::spawn(move || {
         let mut kept = Vec::new();
@@ -349,7 +333,7 @@ fn tail(mut stderr: UnixStream, sender: SyncSender<News>) {
     });
 }
 
-/// To the end of the process: when the turn is over, a signal still says not to wait for a reader.
+/// This runs to the end of the process: after the turn a signal still ends the wait for a reader.
 fn forward(mut signals: Signals, sender: SyncSender<News>, room: Backpressure) {
     std::thread::spawn(move || {
         let mut patience = UNREAD;

@@ -1,7 +1,6 @@
-//! The embedder's side of a run: calls that wait for its word, and what its commands come to.
+//! The embedder's side of a run: calls that wait for a decision, and the effects of commands.
 //!
-//! Nothing here reads or writes: what comes in is handed over, what is to be told comes back, in
-//! order.
+//! Nothing here reads or writes. The caller hands lines over, and gets back, in order, the messages for the embedder.
 
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
@@ -19,94 +18,83 @@ use crate::protocol::same;
 use crate::protocol::{COMMAND, Carried, Command, CommandKind, DECIDE, MAX_LINE, Malformed, Word, one_line};
 use crate::seal;
 
-/// A call that the hook asks about, as its line has it.
+/// A call that a hook asks about, from the hook's line.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Asked {
-    /// The vendor's id of the call.
     pub call_id: String,
-    /// The tool.
     pub name: String,
-    /// Its input.
     pub input: Box<RawValue>,
-    /// The operations it needs.
+    /// The operations that the call needs.
     pub operations: Option<Box<RawValue>>,
-    /// The paths it is about.
+    /// The paths that the call names.
     pub subjects: Option<Box<RawValue>>,
-    /// The sub-agent, on its calls.
+    /// Set on the calls of a sub-agent.
     pub agent_id: Option<String>,
-    /// The folder that relative paths are relative to.
+    /// The base of relative paths.
     pub cwd: Option<String>,
 }
 
-/// What is to be told, in the order in which it came about.
+/// A message for the embedder, in order of time.
 #[derive(Debug)]
 pub enum Told {
-    /// A call waits for a decision, for so many milliseconds.
+    /// A call waits for a decision, for this many milliseconds.
     Requested(Box<Asked>, u64),
-    /// A command was answered.
+    /// The answer to a command; the id is `-` where the command has none.
     Answered {
-        /// The command's id, or `-`.
         id: String,
-        /// What came of it.
         outcome: Result<(), (Code, String)>,
     },
-    /// A warning.
     Warning {
-        /// What kind.
         code: Warning,
-        /// What.
         message: String,
     },
 }
 
-/// What becomes of the turn when the embedder is gone.
+/// What a run does once its embedder is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnEof {
-    /// It goes on, every call denied.
+    /// The turn goes on, and every call is denied.
     Deny,
-    /// It is stopped.
+    /// The turn is stopped.
     Interrupt,
 }
 
-/// One call.
 #[derive(Debug)]
 struct WaitingCall {
-    /// Which question it is.
+    /// The number of the hook's connection.
     number: u64,
     tool: String,
     input: String,
     waits: Option<Waiting>,
-    /// The input that it was given instead.
+    /// The input that the embedder gave instead of the call's own.
     replaced: Option<Box<RawValue>>,
-    /// What the embedder said, where that lets it run, until it is told what came of it.
+    /// The embedder's decision, if it lets the call run, until the audit has the call's line.
     granted: Option<&'static str>,
 }
 
-/// A call that waits.
 #[derive(Debug)]
 struct Waiting {
     due: Instant,
     answer: Sender<String>,
 }
 
-/// The embedder, and the calls that were put to it.
+/// The embedder, with the calls that it was asked about.
 #[derive(Debug)]
 pub struct Embedder {
     vendor: &'static dyn Hook,
     patience: Duration,
     on_eof: OnEof,
     calls: HashMap<String, WaitingCall>,
-    /// Why nobody is asked any more.
+    /// The reason why the embedder is asked no more.
     silent: Option<&'static str>,
 }
 
 impl Embedder {
-    /// One that has so long for each call.
+    /// `patience` is the time for each decision.
     pub fn new(vendor: &'static dyn Hook, patience: Duration, on_eof: OnEof) -> Embedder {
         Embedder { vendor, patience, on_eof, calls: HashMap::new(), silent: None }
     }
 
-    /// Whether a call waits.
     pub fn waits(&self) -> bool {
         self.calls.values().any(|call| call.waits.is_some())
     }
@@ -116,8 +104,8 @@ impl Embedder {
         self.calls.get(id)?.replaced.as_deref()
     }
 
-    /// Whether a call that went on by an embedder's word did so by this one's, once. Whoever takes the socket's place
-    /// has a word of its own.
+    /// Whether the embedder really made this decision; each decision counts once. A program that took the socket's
+    /// place would have made its own.
     pub fn vouches(&mut self, judgement: &Judgement) -> bool {
         let call = judgement.call_id.as_ref().and_then(|id| self.calls.get_mut(id));
         let Some((call, said)) = call.and_then(|call| call.granted.take().map(|said| (call, said))) else {
@@ -126,16 +114,16 @@ impl Embedder {
         match (said, judgement.decision.decision.as_str()) {
             ("replace", "replace") => match (&judgement.decision.input, &call.replaced) {
                 (Some(went), Some(given)) => same(went, given),
-                // an audit that others read holds no inputs
+                // an audit that others may read holds no inputs
                 _ => true,
             },
-            // what goes out may grant nothing
+            // under `deny-only` the hook abstains where the embedder allows
             ("allow", "allow" | "abstain") | ("abstain", "abstain") => true,
             _ => false,
         }
     }
 
-    /// Deny what has waited long enough.
+    /// Deny the calls whose time is over.
     pub fn run_out(&mut self, now: Instant) {
         let patience = self.patience.as_secs();
         for (id, call) in &mut self.calls {
@@ -146,9 +134,8 @@ impl Embedder {
         }
     }
 
-    /// A hook asks about a call.
     pub fn asked(&mut self, number: u64, line: &[u8], answer: Sender<String>, now: Instant) -> Vec<Told> {
-        // one that does not read is not our hook's, and hears nothing, which denies
+        // a line of another shape is not from our hook: it gets no answer, which denies
         let Ok(asked) = serde_json::from_slice::<Asked>(line) else { return Vec::new() };
         let deny = |why: &str| {
             let _ = answer.send(decision(&asked.call_id, &Word::Deny(why.into()), Some("adapter")));
@@ -186,9 +173,9 @@ impl Embedder {
         told
     }
 
-    /// A hook that asked is gone, and has not heard what was decided.
+    /// A hook that asked is gone before it got the decision.
     pub fn left(&mut self, number: u64) -> Vec<Told> {
-        // those of a turn that is stopped go with it
+        // the hooks of a stopped turn end with it
         let asked = |(_, call): &(&String, &mut WaitingCall)| self.silent.is_none() && call.number == number;
         let Some((id, call)) = self.calls.iter_mut().find(asked) else { return Vec::new() };
         let then = match call.waits.take() {
@@ -226,31 +213,31 @@ impl Embedder {
         })
     }
 
-    /// The embedder says no more.
+    /// The embedder closed its side.
     pub fn gone(&mut self) -> (Vec<Told>, Option<Stopped>) {
         let told = self.abandon(GONE);
         (told, (self.on_eof == OnEof::Interrupt).then_some(Stopped::Gone))
     }
 
-    /// The turn is over: no call waits any more.
+    /// The turn is over, so no call waits any more.
     pub fn over(&mut self) -> Vec<Told> {
         self.abandon("the turn is over")
     }
 
-    /// A line that was too long to be kept.
+    /// The answer to a line that is longer than the limit.
     pub fn too_long(limit: usize) -> Told {
         let why = format!("the line holds more than {limit} bytes, and was passed over");
         Told::Answered { id: "-".into(), outcome: Err((Code::Malformed, why)) }
     }
 
-    /// A line of the embedder's: what is to be told, and whether the turn is to stop.
+    /// Handle a line of the embedder's. A [`Stopped`] stops the turn.
     pub fn line(&mut self, line: &[u8], now: Instant) -> (Vec<Told>, Option<Stopped>) {
         if line.trim_ascii().is_empty() {
             return (Vec::new(), None);
         }
         self.run_out(now);
         let (id, outcome) = match Command::read(line) {
-            // the id of what has none
+            // `-` is the id of commands that have none
             Ok(Command { id, .. }) if id.is_empty() || id == NO_ID => {
                 let why = format!("`id` is {id:?}, by which no answer can be told from others; give another");
                 (NO_ID.into(), Err((Code::Malformed, why)))
@@ -267,7 +254,7 @@ impl Embedder {
         }
     }
 
-    /// What is wrong with a command comes before whether it could be honoured.
+    /// A malformed command is reported as malformed even if it could not be honoured.
     fn apply(&mut self, order: CommandKind<'_>) -> Result<(Vec<Told>, Option<Stopped>), (Code, String)> {
         let other = match order {
             CommandKind::Decide { call_id, word, .. } => {
@@ -330,25 +317,24 @@ impl Embedder {
 /// The id in the answer to a line that has none.
 const NO_ID: &str = "-";
 
-/// Why nobody is asked once the embedder has stopped the turn.
+/// The reason for denials after the embedder stopped the turn.
 const OVER: &str = "the embedder stopped the turn";
 
-/// Why nobody is asked once the embedder says no more.
+/// The reason for denials after the embedder closed its side.
 const GONE: &str = "the embedder is gone, so nobody can decide about it";
 
-/// Why a call that was put to the embedder before is denied.
+/// The reason for denying a call that the embedder was asked about before.
 const REPEATED: &str = "it was put to the embedder before, and no decision is used twice";
 
-/// Why one is denied that was put to it before in another form.
+/// The reason for denying such a call if its input or tool differs.
 const MUTATED: &str = "REQUEST_MUTATED: a call of this id was put to the embedder before, with another tool or input";
 
-/// Whether a denial is of a call whose id was put to the embedder before, so that it is not what was
-/// decided about that one.
+/// Whether a reason denies a repeated call id. That denial is not the decision about the first call.
 pub fn again(reason: &str) -> bool {
     reason.contains(REPEATED) || reason.contains(MUTATED)
 }
 
-/// Why a frame is none, if it is none. It comes bare, its tag may be left out.
+/// The fault in a frame without a seal. Its tag may be left out.
 fn framed(raw: &str) -> Result<(), String> {
     let tag = crate::frame::FORMAT;
     let tagged =
@@ -359,7 +345,7 @@ fn framed(raw: &str) -> Result<(), String> {
     seal::verify(document.as_bytes(), None).map(drop).map_err(|refusal| format!("{}: {refusal}", refusal.name()))
 }
 
-/// The line that a hook is answered with.
+/// The line that answers a hook.
 fn decision(call_id: &str, word: &Word<'_>, by: Option<&str>) -> String {
     let mut out = Writer::new(Layout::Canonical);
     out.object();
@@ -401,7 +387,7 @@ mod tests {
         Embedder::new(&crate::adapter::claude::Claude, 10 * SECOND, OnEof::Deny)
     }
 
-    /// A call of `Bash`, put at this time.
+    /// A call of `Bash` at this time.
     fn put(to: &mut Embedder, number: u64, call: &str, input: &str, now: Instant) -> (Vec<Told>, Receiver<String>) {
         let (sender, answers) = channel();
         let line = format!("{{\"call_id\":\"{call}\",\"name\":\"Bash\",\"input\":{input}}}");
@@ -428,7 +414,7 @@ mod tests {
         let (_, second) = put(&mut embedder, 2, "c2", "{}", start + SECOND);
         assert_eq!(decide(&mut embedder, "c3", ALLOW, start + 9 * SECOND).split(':').next(), Some("UNKNOWN_CALL"));
         assert!(first.try_recv().is_err());
-        // its time is up at this very moment, and the other's is not
+        // this call's time is over at this very moment, the other's is not
         assert_eq!(decide(&mut embedder, "c1", ALLOW, start + 10 * SECOND).split(':').next(), Some("TOO_LATE"));
         let denied = first.recv().unwrap();
         assert!(denied.contains("\"decided_by\":\"deadline\"") && denied.contains("in 10 seconds"), "{denied}");
@@ -443,7 +429,7 @@ mod tests {
     fn a_replace_that_cannot_be_passed_on_whole_is_refused_and_the_call_waits() {
         let (mut embedder, now) = (embedder(), Instant::now());
         let (_, answers) = put(&mut embedder, 1, "c1", "{}", now);
-        // what a line may be grows where its separators are escaped
+        // a line grows when its separators are escaped
         let long = "\u{2028}".repeat(MAX_LINE / 4);
         let replace = format!("{{\"decision\":\"replace\",\"input\":{{\"command\":\"{long}\"}}}}");
         let refused = decide(&mut embedder, "c1", &replace, now);

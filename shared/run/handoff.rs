@@ -1,5 +1,5 @@
-//! What a step owes, looked at after the turn: a hook can ask for it, and only a launcher can make
-//! an end of a turn depend on it.
+//! What a step owes, checked after the turn. A hook can only ask the model for it; a launcher can make the turn's
+//! outcome depend on it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,22 +7,19 @@ use std::path::{Path, PathBuf};
 
 use crate::frame::{Frame, Handoff};
 
-/// What a frame owes, with what was there before the turn.
+/// What a frame owes, with the state of the files before the turn.
 #[derive(Debug, Clone, Default)]
 pub struct Promise {
     owed: Vec<Owed>,
 }
 
-/// One thing that is owed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owed {
-    /// A file that is there afterwards, and is not what it was.
+    /// A file that exists afterwards and differs from the one before.
     Artifact {
         /// Its name in the frame.
         name: String,
-        /// Where it is to be.
         path: PathBuf,
-        /// What was there.
         before: Option<FileIdentity>,
     },
     /// An answer that the vendor holds to a schema.
@@ -30,14 +27,11 @@ pub enum Owed {
         /// The schema's name in the frame.
         schema: String,
     },
-    /// An answer that is one of these.
-    Member {
-        /// The list.
-        members: Vec<String>,
-    },
+    /// An answer that is in this list.
+    Member { members: Vec<String> },
 }
 
-/// What changes when a file is written.
+/// The facts that change when a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
     inode: u64,
@@ -51,10 +45,7 @@ fn identity(path: &Path) -> Option<FileIdentity> {
 }
 
 impl Promise {
-    /// What this frame owes. An artifact lies where it is told, else at its name below the folder.
-    ///
-    /// # Errors
-    /// Something that is owed could not be looked at afterwards, and what to give.
+    /// The frame's obligation. `told` gives an artifact's path; without one it is the artifact's name below the folder.
     pub fn of(frame: &Frame, cwd: &Path, told: &BTreeMap<String, PathBuf>, schema: bool) -> Result<Promise, String> {
         let mut owed = Vec::new();
         match &frame.handoff {
@@ -81,7 +72,7 @@ impl Promise {
         Ok(Promise { owed })
     }
 
-    /// What is missing after a turn that answered so.
+    /// The reason, if the turn with this answer did not produce what it owes.
     pub fn missing(&self, answer: &str) -> Option<String> {
         self.owed.iter().find_map(|owed| match owed {
             Owed::Artifact { name, path, before } => match identity(path) {
@@ -91,7 +82,7 @@ impl Promise {
                 }
                 _ => None,
             },
-            // whether it is valid is the vendor's word; that it is an answer at all is looked at
+            // the vendor checks the answer against the schema; here it must only be JSON
             Owed::Structured { schema } => serde_json::from_str::<serde_json::Value>(answer)
                 .is_err()
                 .then(|| format!("an answer by the schema {schema:?} is owed, and the answer is no json")),

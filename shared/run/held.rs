@@ -1,4 +1,4 @@
-//! A turn held to what the hooks decided, by the audit.
+//! Checks that the audit has a decision for every call of the turn.
 
 use super::embedder::again;
 use super::turn::{Denied, TurnCall, Unenforced, summary};
@@ -6,14 +6,14 @@ use super::{Judgement, Turn};
 use crate::adapter::Event;
 use crate::adapter::run::{Journal, Journaled, JournaledCall, JournaledScript, Run, Witness};
 
-/// What the audit has about one call, from before it ran.
+/// The lines of the audit about one call, from before it ran.
 #[derive(Debug, Default, Clone, Copy)]
 struct AuditWord {
-    /// A decision at all.
+    /// There is a decision.
     any: bool,
-    /// One that denies it.
+    /// There is a denial.
     denies: bool,
-    /// One that lets it run in the run's own name.
+    /// There is a decision that grants the call.
     grants: bool,
 }
 
@@ -22,7 +22,7 @@ impl AuditWord {
         let mut word = AuditWord::default();
         for judgement in judgements.iter().filter(|judgement| judgement.call_id.as_deref() == Some(id)) {
             word.any = true;
-            // an id that came twice was denied the second time, which is not what was decided about the call that ran
+            // a repeated id was denied, but the call that ran was decided by the first line
             let repeated = judgement.decided_by == "adapter" && judgement.reason().is_some_and(again);
             word.denies |= judgement.gates(gate) && judgement.denies() && !repeated;
             word.grants |= judgement.gates(gate) && judgement.grants();
@@ -30,7 +30,7 @@ impl AuditWord {
         word
     }
 
-    /// Why a call that ran was not let run.
+    /// The fault, if the audit did not let the call run that ran.
     fn of_what_ran(self) -> Option<&'static str> {
         match self {
             AuditWord { any: false, .. } => Some("it ran, and no decision of the hook is in the audit"),
@@ -39,10 +39,10 @@ impl AuditWord {
         }
     }
 
-    /// What does not fit between the audit and the vendor's record of a call.
+    /// The contradiction between the audit and the vendor's record of a call.
     fn fault(self, call: &TurnCall, stopping: bool, planned: bool) -> Option<&'static str> {
         let known = call.witness.is_some();
-        // a record that does not say by whose word tells of a denial by the error alone
+        // a record without a witness shows a denial only as an error
         let ran = call.ran && (known || !self.denies || !call.failed);
         if let Some(fault) = self.of_what_ran().filter(|_| ran) {
             return Some(fault);
@@ -54,7 +54,7 @@ impl AuditWord {
             (Witness::OtherLet, AuditWord { grants: true, .. }) if !planned => {
                 Some("the hook allowed it, and the vendor says that it ran by another's word")
             }
-            // one that is ended with the turn stops its call too
+            // stopping the turn ends the hook, and the hook's call does not run
             (Witness::HookStopped, AuditWord { denies: false, .. }) if !stopping => {
                 Some("a hook stopped it, and no denial is in the audit")
             }
@@ -64,8 +64,8 @@ impl AuditWord {
 }
 
 impl Turn {
-    /// Hold the turn to the decisions of the hooks, by the ids that they saw: they stand in the vendor's stream, or in its
-    /// journal where it keeps one (`None`), as far as that could be read (`Some(None)`).
+    /// Hold the turn to the hooks' decisions. The ids that the hooks saw stand in the vendor's stream (`None`) or in
+    /// its journal, as far as that could be read (`Some(None)` if not at all).
     pub fn audit(&mut self, vendor: &dyn Run, judgements: &[Judgement], journaled: Option<Option<&Journaled>>) {
         let gate = vendor.facts().gate;
         self.hook = vendor.facts().program;
@@ -85,7 +85,7 @@ impl Turn {
                 for call in self.calls.iter().filter(|call| call.over) {
                     let word = AuditWord::of(&call.id, judgements, gate);
                     if !word.any && call.by_hook {
-                        // what an older release says of a call does not tell it from one that ran
+                        // the record of an older release does not show whether the call ran
                         let why = (!stopping).then_some("a hook stopped it, and no denial is in the audit");
                         stopped.extend(why.map(|why| (missing(&call.id, &call.tool, why), call.told.clone())));
                     } else if let Some(why) = word.fault(call, stopping, planned) {
@@ -103,7 +103,7 @@ impl Turn {
             .and_then(|denial| denial.reason().map(String::from));
         self.refused = denials().filter(|denial| denial.tool.is_some() && !denial.unattended()).cloned().collect();
         for (missing, told) in stopped {
-            // the hook's own words for why it could not decide, or write down what it decided
+            // the hook's own message about what kept it from deciding or from writing the audit
             match told.find(&format!("{}: ", vendor.facts().program)) {
                 None => self.unenforced.push(missing),
                 Some(at) => {
@@ -120,7 +120,7 @@ impl Turn {
         let withheld: Vec<Judgement> = withheld.map(|call| self.refusal(&call.id, &call.tool)).collect();
         self.refused.extend(withheld);
         let refused = |id: &str| self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(id));
-        // a record that lists what was refused by the vendor's own permissions lists what a rule of theirs denies, too
+        // a record that lists refusals by the vendor's permissions also lists calls that one of its deny rules stopped
         let own = self.denials.iter().filter(|(id, ..)| {
             let call = self.calls.iter().find(|call| call.id == *id);
             !refused(id) && call.is_none_or(|call| !call.by_hook && call.unapproved != Some(false))
@@ -131,7 +131,7 @@ impl Turn {
         self.undecided = self.refused.iter().filter(|denial| denial.undecided(vendor.facts().program)).count();
     }
 
-    /// The calls as the vendor's journal has them: that has the ids that the hook saw, and what was turned down.
+    /// The calls from the vendor's journal: it has the ids that the hook saw, and the calls that were turned down.
     fn by_journal(&mut self, gate: &str, judgements: &[Judgement], journaled: &Journaled, journal: &dyn Journal) {
         self.unenforced
             .extend(journaled.unseen.iter().map(|(id, what)| missing(id, what, "no hook ever sees such a call")));
@@ -155,12 +155,12 @@ impl Turn {
             };
             match end {
                 Some(end) => call.end(end.clone()),
-                // it ran on, and was ended with the turn before there was a record of that
+                // the call ran, and ended with the turn before a record was written
                 None => call.failed = true,
             }
             self.calls.push(call);
         }
-        // a call in a script has no record where it was turned down, and the script may keep that to itself
+        // a call in a script has no record if it was turned down, and the script may not report it
         let script_of = |word: &Judgement| {
             let later = |script: &&JournaledScript| script.at.is_some() && script.at >= word.at;
             journaled.scripts.iter().find(later)
@@ -191,7 +191,7 @@ impl Turn {
         self.model = journaled.model.clone().or(self.model.take());
     }
 
-    /// Each answer of a hook before a call has its line in the audit, so one more is somebody else's.
+    /// Each answer of a hook before a call has its line in the audit, so an answer more is from another hook.
     fn count_answers(&mut self, judgements: &[Judgement], gate: &str) {
         let own = judgements.iter().filter(|judgement| judgement.event.as_deref() == Some(gate)).count();
         if self.answered > own && self.unenforced.is_empty() {
@@ -208,7 +208,7 @@ fn missing(id: &str, tool: &str, why: &str) -> Unenforced {
     Unenforced { call_id: Some(id.into()), tool: tool.into(), why: why.into() }
 }
 
-/// Calls that the model was told are blocked by the hook's line, without a denial in the audit; and what it was told.
+/// Calls that the model was told are blocked by the hook, without a denial in the audit; and the text that it was told.
 fn unaudited(
     gate: &str,
     calls: &[TurnCall],
@@ -224,7 +224,7 @@ fn unaudited(
         .filter(|call| about(&call.id) == 0)
         .map(|call| (missing(&call.id, &call.tool, why), call.told.clone()))
         .collect();
-    // a script says of none of its calls which it was
+    // a script does not tell which of its calls was denied
     let mut elsewhere = denials.len() - direct.iter().map(|call| about(&call.id)).sum::<usize>();
     for script in journaled.scripts.iter().filter(|script| script.by_hook) {
         if elsewhere == 0 {

@@ -1,4 +1,4 @@
-//! The other end of a decider's socket: where a run hears its hooks ask.
+//! The listening end of the decider's socket: here a run gets its hooks' questions.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -16,45 +16,42 @@ use crate::hook::same_user;
 use crate::os;
 use crate::os::MAX_PAYLOAD;
 
-/// The longest question: a payload, and what the hook says about it.
+/// The longest question: a payload, and the hook's words about it.
 const LONGEST: u64 = MAX_PAYLOAD as u64 + 64 * 1024;
 
-/// How long a question may take from the connection on, and an answer to be taken.
+/// The time for a whole question from the connection on, and the time for taking an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often it is seen to whether somebody who waits is still there.
+/// The interval of checks that a waiting hook is still there.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// The most connections that may stand without a whole question. A hook asks as soon as it is
-/// connected, so of more than these the oldest is no hook's, and is hung up on.
+/// The most connections without a whole question. A hook asks as soon as it is connected, so the oldest of more than
+/// these is no hook, and is closed.
 const MOST_SILENT: usize = 64;
 
-/// What is heard at the socket.
+/// An event at the socket.
 #[derive(Debug)]
 pub enum Knock {
-    /// Somebody asks.
+    /// A hook asks.
     Asked {
-        /// Which connection of this socket it is.
+        /// The number of the connection.
         number: u64,
-        /// The line, without its line feed.
+        /// The question without its line feed.
         line: Vec<u8>,
-        /// Where the one answer goes, a line with its line feed. To drop it is no answer.
+        /// The receiver of the one answer, a line with its line feed. Dropping it gives no answer.
         answer: Sender<String>,
     },
-    /// Somebody who asked has gone, and has not heard the answer.
+    /// A hook that asked has gone before it got the answer.
     Left {
-        /// Which connection it was.
+        /// The number of the connection.
         number: u64,
     },
 }
 
-/// Listen at this path, for as long as `tell` takes what is heard.
-///
-/// # Errors
-/// Why nobody could be heard there.
+/// Listen at this path until `tell` returns false.
 pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static) -> Result<(), os::Error> {
     let listener = UnixListener::bind(path).map_err(|error| match path.as_os_str().len() {
-        // the system's own limit for the path of a socket, 108 bytes on Linux and 104 elsewhere
+        // the system's limit for a socket's path is 108 bytes on Linux and 104 elsewhere
         long @ 104.. => {
             let set = "set TMPDIR, or XDG_RUNTIME_DIR, to a shorter one";
             os::Error::fault(path, format!("{long} bytes are too long for the path of a socket; {set}"))
@@ -65,7 +62,7 @@ pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static
         let silent = Silent::default();
         for (number, stream) in (0..).zip(listener.incoming()) {
             let Ok(stream) = stream.map(Arc::new) else {
-                // no descriptor is left until somebody hangs up
+                // there is no free descriptor until a connection closes
                 std::thread::sleep(GLANCE);
                 continue;
             };
@@ -78,7 +75,7 @@ pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static
                     answer(number, line, &stream, &tell);
                 }
             };
-            // one that cannot be heard is hung up on, and that is a denial
+            // a connection without a thread is closed, which denies its call
             if std::thread::Builder::new().spawn(hear).is_err() {
                 silent.end(number);
             }
@@ -114,7 +111,7 @@ impl Silent {
     }
 }
 
-/// The line of whoever has connected, without its line feed.
+/// The line that the peer sends, without its line feed.
 fn question(stream: &UnixStream) -> Option<Vec<u8>> {
     same_user(stream).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -134,7 +131,7 @@ fn answer(number: u64, line: Vec<u8>, mut stream: &UnixStream, tell: &impl Fn(Kn
     }
 }
 
-/// The answer; none, if whoever asked does not wait for it any more.
+/// `None` means that the peer does not wait any more.
 fn wait(stream: &UnixStream, answered: &Receiver<String>) -> Option<String> {
     loop {
         match answered.recv_timeout(GLANCE) {

@@ -1,5 +1,4 @@
-//! One governed turn of a vendor's program: how it is launched, what its stream tells, how it
-//! ends, and what a script is told of it.
+//! One governed turn of a vendor's program: its launch, its stream, its end, and the report for a script.
 //!
 //! There is one stream of [`Event`]s; what is printed is a projection of the [`Turn`] that they
 //! add up to. The exit code is decided from the vendor's own terminal record and the audit, never
@@ -20,15 +19,16 @@ mod queue;
 mod turn;
 
 pub(crate) use crate::protocol::Judgement;
-pub use capabilities::{Capabilities, Holds};
-pub use control::{ASK, Code, Unhonoured, controls, unsupported};
-pub use drive::{Drive, Ending, Late, Outside, Party, Post, Stopped};
+pub(crate) use capabilities::Capabilities;
+pub(crate) use control::{ASK, Unhonoured};
+pub use control::{Code, controls};
+pub(crate) use drive::{Drive, Ending, Outside, Party, Post, Stopped};
 pub use embedder::{Embedder, OnEof};
-pub use handoff::{Owed, Promise};
-pub use lines::{About, Events, Item, Lines, StreamLines, StreamTold, TurnEnd};
-pub use listen::{Knock, listen};
-pub use merge::Merge;
-pub use outcome::{Conclusion, Outcome};
-pub use output::{Printed, json, text};
-pub use queue::{Backpressure, Queue};
-pub use turn::{Turn, TurnCall, Unenforced};
+pub(crate) use handoff::Promise;
+pub(crate) use lines::{About, Events, Item, Lines, StreamLines, StreamTold, TurnEnd};
+pub(crate) use listen::{Knock, listen};
+pub(crate) use merge::Merge;
+pub(crate) use outcome::{Conclusion, Outcome};
+pub(crate) use output::{Printed, json, text};
+pub(crate) use queue::{Backpressure, Queue};
+pub(crate) use turn::{Turn, Unenforced};

@@ -1,15 +1,13 @@
-//! What a turn came to.
+//! The outcome of a turn.
 
 use super::{Ending, Promise, Stopped, Turn};
 use crate::adapter::run::Run;
 use crate::hook::UNTIL;
 
-/// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It answered.
     Completed,
-    /// It answered, and some call failed or was refused on the way.
+    /// The turn answered, and a call failed or was refused on the way.
     ToolFailed,
     /// The reply stopped at the output cap.
     Truncated,
@@ -19,31 +17,31 @@ pub enum Outcome {
     ModelFailed,
     /// A signal stopped it.
     Interrupted,
-    /// Its time was up.
+    /// The time limit was reached.
     TimedOut,
-    /// The vendor ended without saying how it went.
+    /// The vendor ended without a terminal record.
     NoTerminalRecord,
-    /// A call ran without the decision that it must have had.
+    /// A call ran without the decision that it needed.
     Unenforced,
-    /// It answered, and a call was denied because what was to decide it could not.
+    /// The turn answered, and a call was denied because the decider or the audit failed.
     Undecided,
-    /// It answered, and what the step owes is not there.
+    /// The turn answered, and did not produce what the step owes.
     HandoffMissing,
 }
 
-/// What a turn came to, for whoever reads its answer.
+/// The outcome for a reader of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conclusion {
-    /// How it ended.
+    /// How the turn ended.
     pub outcome: Outcome,
-    /// Why there is no answer, where there is none.
+    /// The reason, if there is no answer.
     pub error: Option<String>,
-    /// Whether there is an answer, and it is to be trusted: the exit code is 0 then, and not else.
+    /// Whether there is an answer that is to be trusted: the exit code is 0 exactly then.
     pub answered: bool,
 }
 
 impl Conclusion {
-    /// The same with what to do, where the vendor's service did not take the credentials.
+    /// Adds advice to the error if the vendor's service refused the credentials.
     pub fn with(self, vendor: &dyn Run, unauthorized: bool) -> Conclusion {
         let advised = |error: String| format!("{error}; to go on: {}", vendor.login());
         match unauthorized && !self.answered {
@@ -59,7 +57,6 @@ impl Conclusion {
 }
 
 impl Outcome {
-    /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Completed => "completed",
@@ -78,7 +75,7 @@ impl Outcome {
 }
 
 impl Turn {
-    /// What the turn came to. `strict` is whether a call that was refused or denied takes the answer away.
+    /// `strict` makes a refused or denied call take the answer away.
     pub fn conclusion(&self, ending: &Ending, promise: Option<&Promise>, strict: bool) -> Conclusion {
         if let Some(first) = self.unenforced.first() {
             let more = and_more(self.unenforced.len() - 1);
@@ -122,7 +119,7 @@ impl Turn {
         Conclusion { outcome, error: None, answered: true }
     }
 
-    /// Why calls could not be decided, if one could not.
+    /// The reason, if a call could not be decided.
     fn undecided(&self) -> Option<String> {
         let first = self.refused.iter().find(|denial| denial.undecided(self.hook))?;
         let reason = first.reason().unwrap_or_default();
@@ -135,7 +132,7 @@ impl Turn {
         ))
     }
 
-    /// The calls that were refused or denied, in words, if any were.
+    /// The refused and denied calls in words, if there are any.
     fn refusals(&self) -> Option<String> {
         let refused = self.refused.iter().map(|denial| denial.tool.as_deref().unwrap_or("a call"));
         let tools: Vec<&str> = refused.chain(self.denied.iter().map(|denied| denied.tool.as_str())).collect();
@@ -188,13 +185,13 @@ impl Turn {
     }
 }
 
-/// How many more there are than the one that was told.
+/// The number of further calls besides the one that is named.
 fn and_more(more: usize) -> String {
     if more == 0 { String::new() } else { format!(" (and {more} more)") }
 }
 
-/// What a program said last before it gave up: the last line that says of itself that it is an error, with its causes, or
-/// the last line. What follows an error is where in the program it was.
+/// The last message of a program before it gave up: the last line that calls itself an error, with its causes, else the
+/// last line. Lines after an error are its place in the program.
 fn last_words(stderr: &str) -> Option<String> {
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let error = |line: &&str| {

@@ -1,25 +1,22 @@
-//! What is printed of a turn: one answer, or one object.
+//! The `text` and `json` outputs: one answer, or one object.
 
 use serde::Serialize;
 
 use super::{Outcome, Turn};
 
-/// What the projections need besides the turn.
+/// The facts that the outputs have besides the turn.
 #[derive(Debug, Clone)]
 pub struct Printed<'a> {
-    /// The vendor's word.
     pub vendor: &'a str,
-    /// The vendor's release.
     pub version: String,
-    /// The digest of the frame in force.
     pub digest: Option<&'a str>,
-    /// The policy in force, where a frame is.
+    /// The policy, if a frame is in force.
     pub policy: Option<&'a str>,
-    /// How long it took.
+    /// The duration.
     pub millis: u64,
 }
 
-/// The text projection: the answer and its line feed.
+/// The `text` output: the answer and its line feed.
 pub fn text(turn: &Turn) -> String {
     let answer = turn.answer();
     match answer.ends_with('\n') {
@@ -81,7 +78,7 @@ struct Missing<'a> {
     reason: &'a str,
 }
 
-/// The json projection: one object, whatever happened.
+/// The `json` output: one object, whatever happened.
 pub fn json(turn: &Turn, outcome: Outcome, error: Option<&str>, answered: bool, frame: &Printed<'_>) -> String {
     let result = Result {
         r#type: "result",

@@ -1,5 +1,5 @@
-//! Lines on standard output that nobody here waits for: a reader that is slow, or has stopped, must
-//! not keep a run from its deadlines and its signals.
+//! Lines for stdout, written by a thread of their own: a slow or stopped reader must not keep a run from its deadlines
+//! and signals.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,23 +8,22 @@ use std::time::{Duration, Instant};
 
 use crate::os::{is_closed, put_all};
 
-/// From so many bytes that wait to be written on, whoever makes more of them is held up.
+/// From this many waiting bytes on, a producer of lines is held up.
 const FULL: usize = 16 * 1024 * 1024;
 
-/// So many bytes are written at once, so that it shows whether a reader takes anything.
+/// The bytes of one write, few enough to show whether a reader takes anything.
 const PIECE: usize = 64 * 1024;
 
-/// How often it is seen to whether the writer is still there.
+/// The interval of checks that the writer is still there.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// Where lines are put.
 #[derive(Debug)]
 pub struct Queue {
     pile: Arc<Pile>,
     writer: JoinHandle<()>,
 }
 
-/// What waits to be written.
+/// The bytes that wait to be written.
 #[derive(Debug, Default)]
 struct Pile {
     state: Mutex<Queued>,
@@ -35,25 +34,25 @@ struct Pile {
 struct Queued {
     lines: VecDeque<String>,
     bytes: usize,
-    /// How many pieces were written.
+    /// The number of written pieces.
     taken: u64,
-    /// Whether nobody is held up any more.
+    /// Whether producers are held up no more.
     open: bool,
-    /// How long a reader may take nothing, once there are no more lines; `None` is for ever.
+    /// The time that a reader may take nothing after the last line; `None` is for ever.
     patience: Option<Duration>,
-    /// Whether there are no more lines.
+    /// Whether no more lines follow.
     ended: bool,
-    /// Whether all of them are written.
+    /// Whether every line is written.
     done: bool,
     fault: Option<String>,
 }
 
-/// For whoever makes lines: waits while there are too many.
+/// Holds up a producer of lines while too many wait.
 #[derive(Debug, Clone)]
 pub struct Backpressure(Arc<Pile>);
 
 impl Queue {
-    /// Begin to write. `lost` is told, once, why nothing more can be written.
+    /// Begin to write. `lost` gets the reason, once, if nothing more can be written.
     pub fn new(lost: impl FnOnce(&str) + Send + 'static) -> Queue {
         let pile = Arc::new(Pile::default());
         let own = Arc::clone(&pile);
@@ -67,7 +66,7 @@ impl Queue {
         Queue { pile, writer }
     }
 
-    /// Put a line. Never waits.
+    /// Add a line. This never waits.
     pub fn put(&self, line: String) {
         self.pile.change(|state| {
             if state.fault.is_none() && !line.is_empty() {
@@ -77,15 +76,15 @@ impl Queue {
         });
     }
 
-    /// What waits while there are too many lines.
     pub fn room(&self) -> Backpressure {
         Backpressure(Arc::clone(&self.pile))
     }
 
-    /// Wait until all is written.
+    /// Wait until every line is written.
     ///
     /// # Errors
-    /// Why it could not be.
+    /// # Errors
+    /// The reason why a line is not written.
     pub fn finish(self) -> Result<(), String> {
         self.pile.change(|state| state.ended = true);
         let (mut taken, mut since) = (0, Instant::now());
@@ -114,12 +113,12 @@ impl Queue {
 }
 
 impl Backpressure {
-    /// Wait until there is room. There always is once nothing more can be written.
+    /// Wait until there is room. There is room once nothing more can be written.
     pub fn wait(&self) {
         self.below(FULL);
     }
 
-    /// The same with as much room again, for answers to what has to be heard while others are held up.
+    /// Wait with twice the room: answers to hooks and the embedder go on while other lines are held up.
     pub fn wait_beyond(&self) {
         self.below(2 * FULL);
     }
@@ -131,12 +130,12 @@ impl Backpressure {
         }
     }
 
-    /// Hold nobody up any more: what is still to come is little, and lost if it is not taken.
+    /// Hold up nobody any more: the few lines to come would be lost otherwise.
     pub fn open(&self) {
         self.0.change(|state| state.open = true);
     }
 
-    /// The program is to end: a reader that takes nothing for so long is not waited for.
+    /// The program is to end: do not wait longer than this for a reader that takes nothing.
     pub fn hurry(&self, patience: Duration) {
         self.0.change(|state| state.patience = Some(state.patience.map_or(patience, |before| before.min(patience))));
     }

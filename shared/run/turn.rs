@@ -1,42 +1,35 @@
-//! A turn as it adds up: what the vendor's record told of it.
+//! The sum of a turn's events, from the vendor's record.
 
 use std::collections::HashMap;
 
 use super::{Ending, Judgement};
 use crate::adapter::run::{CallEnd, Figures, TurnEvent, Witness};
 
-/// A call of the turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TurnCall {
-    /// The vendor's id.
     pub id: String,
-    /// The tool.
     pub tool: String,
-    /// Its input.
     pub input: serde_json::Value,
-    /// Whether it is a sub-agent's.
+    /// Whether a sub-agent made the call.
     pub nested: bool,
-    /// Whether there is a result.
+    /// Whether the record has a result.
     pub over: bool,
-    /// Whether it failed.
     pub failed: bool,
-    /// Whether it ran, as far as the record shows.
+    /// Whether the call ran, as far as the record shows.
     pub ran: bool,
-    /// Whether the vendor did not offer the tool, which the launch sees to where a frame does not
-    /// admit it.
+    /// Whether the vendor did not offer the tool, because the launch withheld what the frame does not admit.
     pub withheld: bool,
-    /// Whether the vendor says that a hook stopped it, by its answer or by its failure.
+    /// Whether the vendor reports that a hook stopped the call, by its answer or by its failure.
     pub by_hook: bool,
-    /// By whose word it ran or not, where the vendor says so.
+    /// The party that let the call run or stopped it, if the vendor names it.
     pub witness: Option<Witness>,
-    /// Whether it needed an approval which nobody could give, where the vendor says so.
+    /// Whether the call needed an approval that nobody could give, if the vendor tells.
     pub unapproved: Option<bool>,
-    /// What the model was told of one that failed.
+    /// The text that the model got if the call failed.
     pub told: String,
 }
 
 impl TurnCall {
-    /// It is over.
     pub(super) fn end(&mut self, end: CallEnd) {
         let CallEnd { failed, ran, witness, withheld, by_hook, unapproved, content, .. } = end;
         (self.over, self.failed, self.ran, self.witness) = (true, failed, ran, witness);
@@ -45,12 +38,12 @@ impl TurnCall {
     }
 }
 
-/// An input in a few words: what most tools are about, else all of it.
+/// An input in a few words: for most tools the value that names their object, else all of it.
 pub(super) fn summary(input: &serde_json::Value) -> String {
     let about = ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"];
     let word = about.iter().find_map(|key| input.get(key).and_then(serde_json::Value::as_str));
     let text = word.map_or_else(|| input.to_string(), String::from);
-    // the first line of a patch is the same in all of them
+    // the first line is the same in every patch
     let line = text.lines().find(|line| *line != "*** Begin Patch").unwrap_or_default();
     match line.char_indices().nth(200) {
         Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
@@ -58,7 +51,7 @@ pub(super) fn summary(input: &serde_json::Value) -> String {
     }
 }
 
-/// The terminal record.
+/// The vendor's terminal record.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Terminal {
     pub(super) failed: bool,
@@ -71,11 +64,11 @@ pub(super) struct Terminal {
 /// The model's last reply.
 #[derive(Debug, Default)]
 struct Reply {
-    /// The model call that it came from, where the vendor says so.
+    /// The id of the reply's model call, if the vendor gives one.
     request: Option<String>,
-    /// All its blocks, and before them the replies that it continues.
+    /// All blocks of the reply, after the replies that it continues.
     text: String,
-    /// Whether the next one continues it.
+    /// Whether the next reply continues this one.
     cut: bool,
 }
 
@@ -93,51 +86,46 @@ impl Reply {
 /// A call that the vendor's own permissions refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
-    /// The vendor's id.
     pub id: String,
-    /// The tool.
     pub tool: String,
     /// The call in a few words.
     pub summary: String,
 }
 
-/// A call without the decision that it must have had.
+/// A call without the decision that it needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unenforced {
-    /// The call's id, where it has one.
+    /// `None` where the record has no id.
     pub call_id: Option<String>,
-    /// What it is.
+    /// The tool, or another name for the call.
     pub tool: String,
-    /// What was missing.
+    /// The missing thing.
     pub why: String,
 }
 
-/// A turn.
 #[derive(Debug, Default)]
 pub struct Turn {
-    /// The vendor's session.
     pub session: Option<String>,
-    /// The model.
     pub model: Option<String>,
-    /// The calls, in order.
+    /// The calls in order.
     pub calls: Vec<TurnCall>,
-    /// Model calls, where they can be counted.
+    /// The number of model calls, if the record allows counting.
     pub model_calls: Option<u64>,
-    /// What was used.
+    /// The tokens and the cost.
     pub figures: Figures,
-    /// What the vendor's own permissions refused.
+    /// Calls that the vendor's own permissions refused.
     pub denied: Vec<Denied>,
-    /// What the hooks denied.
+    /// The hooks' denials.
     pub refused: Vec<Judgement>,
-    /// How many of those calls were not decided: what was to decide them could not.
+    /// The number of them that came about because the decider or the audit failed.
     pub undecided: usize,
-    /// Calls without the decision they must have had.
+    /// Calls without the decision that they needed.
     pub unenforced: Vec<Unenforced>,
-    /// Whether the vendor's service does not take the credentials.
+    /// Whether the vendor's service refused the credentials.
     pub unauthorized: bool,
-    /// Why a call is refused whose tool is not offered, by tool.
+    /// The reasons for refusing calls of tools that are not offered, by tool.
     pub withheld: HashMap<&'static str, String>,
-    /// The name of the hook's program, by which it speaks of itself.
+    /// The name of the hook's program, with which its messages begin.
     pub(super) hook: &'static str,
     answer: Option<String>,
     structured: Option<String>,
@@ -145,18 +133,17 @@ pub struct Turn {
     pub(super) last_notice: Option<String>,
     pub(super) denials: Vec<(String, String, serde_json::Value)>,
     pub(super) terminal: Option<Terminal>,
-    /// Whether the vendor was in the mode in which a hook's permission is not enough, and its own rules decide after that
-    /// (Claude Code 2.1.332: what changes nothing then runs by the mode's word).
+    /// Whether the vendor was in plan mode, where a hook's permission is not enough and the vendor's own rules decide
+    /// afterwards (Claude Code 2.1.332: a call that changes nothing then runs by the mode's permission).
     pub(super) planned: bool,
-    /// How many hooks the vendor says have answered before a call.
+    /// The number of hook answers before calls, by the vendor's record.
     pub(super) answered: usize,
     pub(super) blocked_prompt: Option<String>,
-    /// Where it was stopped from outside: whether a call was under way.
+    /// If the turn was stopped from outside: whether a call was under way.
     pub(super) stopped_in_call: Option<bool>,
 }
 
 impl Turn {
-    /// Add an event.
     pub fn hear(&mut self, event: TurnEvent) {
         match event {
             TurnEvent::Started { session, model, facts } => {
@@ -187,12 +174,12 @@ impl Turn {
             TurnEvent::Stranger { what, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: what, why });
             }
-            // one that is under way is ended with the turn, and its call does not run
+            // a hook under way ends with the turn, and its call does not run
             TurnEvent::HookFailed { .. } if self.is_stopping() => {}
             TurnEvent::HookFailed { hook, why } => {
                 self.unenforced.push(Unenforced { call_id: None, tool: hook, why });
             }
-            // whoever wrote the one, another may have written the other
+            // two terminal records may have two writers, so neither is trusted
             TurnEvent::Ended { .. } if self.terminal.is_some() => {
                 let why = "the vendor's record says twice how the turn ended, and a turn ends once";
                 self.unenforced.push(Unenforced { call_id: None, tool: "the end".into(), why: why.into() });
@@ -216,30 +203,30 @@ impl Turn {
         Judgement { tool: Some(tool.into()), ..denial }
     }
 
-    /// The turn is about to be stopped, while a call waits to be decided or not. What the vendor says
-    /// of a call from here on says nothing about how the call was when it came to that.
+    /// The turn is about to be stopped; `waits` tells whether a call waits for its decision. Later records of the
+    /// vendor do not show the state of a call before the stop.
     pub fn stopping(&mut self, waits: bool) {
         self.stopped_in_call.get_or_insert(waits || self.calls.iter().any(|call| !call.over));
     }
 
-    /// Whether it is being stopped from outside.
+    /// Whether the turn is being stopped from outside.
     pub fn is_stopping(&self) -> bool {
         self.stopped_in_call.is_some()
     }
 
-    /// What the vendor's record lists as refused by its own permissions: id, tool, input. A call that
-    /// a hook denied may be among them.
+    /// The vendor's list of calls that its own permissions refused: id, tool, input. A call that a hook denied may be
+    /// in it.
     pub fn permission_denials(&self) -> &[(String, String, serde_json::Value)] {
         &self.denials
     }
 
-    /// What else the terminal record says, where there is one.
+    /// The rest of the terminal record, if there is one.
     pub fn facts(&self) -> Option<&serde_json::Value> {
         self.terminal.as_ref().map(|terminal| &terminal.facts)
     }
 
-    /// The model's answer: the one by a schema where there is one, else its last reply, whole. The vendor's last record has
-    /// of that no more than the last piece, and is the answer where it says something else.
+    /// The model's answer: the structured one, else the last reply, whole. The vendor's last record holds only the last
+    /// piece of a reply, and is the answer if it differs from that.
     pub fn answer(&self) -> &str {
         let reply = self.reply.text.as_str();
         match (&self.structured, &self.answer) {
@@ -249,15 +236,15 @@ impl Turn {
         }
     }
 
-    /// What was used and is not known otherwise, by the vendor's journal.
+    /// Take figures from the vendor's journal where the stream has none.
     pub(super) fn figures_of(&mut self, journaled: &Figures) {
         if self.figures == Figures::default() {
             self.figures = journaled.clone();
         }
     }
 
-    /// Hold what the record says of the end to how the vendor's process ended: one that a signal ended in the middle of
-    /// its work has said its last word before that, or somebody else has.
+    /// Check the terminal record against the end of the vendor's process. If a signal ended the process in the middle
+    /// of its work, the record is older than that, or another program wrote it.
     pub fn ended(&mut self, ending: &Ending) {
         if let (Some(signal), Some(_)) = (ending.killed(), &self.terminal) {
             let signal = signal_hook::low_level::signal_name(signal).map_or(signal.to_string(), String::from);
@@ -267,7 +254,7 @@ impl Turn {
         }
     }
 
-    /// Calls that failed on the way, by tool; those that were refused or denied stand elsewhere.
+    /// The tools of calls that failed on the way; refused and denied calls are listed elsewhere.
     pub fn failed_calls(&self) -> Vec<&str> {
         let elsewhere = |call: &&TurnCall| {
             let refused = self.refused.iter().any(|denial| denial.call_id.as_deref() == Some(&call.id));

@@ -1,7 +1,6 @@
-//! Asking an embedder: one line out, one line back, or a fault with its name.
+//! Asking an embedder: one line out, one line back, or a named fault.
 //!
-//! Nothing here judges an answer. What does not arrive whole and in time is a fault, and a fault
-//! is a denial.
+//! Nothing here judges an answer. An answer that is not whole or not in time is a fault, and a fault is a denial.
 
 mod program;
 mod socket;
@@ -22,20 +21,20 @@ use rustix::io::Errno;
 use crate::os::words;
 use crate::protocol::MAX_LINE;
 
-/// Who is asked about every call that the frame admits.
+/// The party that is asked about every call that the frame admits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider {
     /// A program, started for each call.
     Program(PathBuf),
-    /// A socket that somebody listens on.
+    /// A socket with a listener.
     Socket(PathBuf),
 }
 
 impl Decider {
-    /// The forms that [`Decider::parse`] takes, in words.
+    /// The forms that [`Decider::parse`] accepts, in words.
     pub const TAKES: &str = "exec:/abs/program or unix:/abs/socket";
 
-    /// Take `exec:/abs/program` or `unix:/abs/socket`. A path is absolute, since the working folder is the agent's to change.
+    /// Only absolute paths are accepted, since the agent can change the working folder.
     pub fn parse(value: &OsStr) -> Option<Decider> {
         let bytes = value.as_bytes();
         let path = |bytes: &[u8]| Some(PathBuf::from(OsStr::from_bytes(bytes))).filter(|path| path.is_absolute());
@@ -46,17 +45,17 @@ impl Decider {
         }
     }
 
-    /// The file that it is.
+    /// The program's or the socket's file.
     pub fn path(&self) -> &Path {
         match self {
             Decider::Program(path) | Decider::Socket(path) => path,
         }
     }
 
-    /// Put a line to it and take the line that it answers, without its line feed.
+    /// Send a line and return the line that answers it, without its line feed.
     ///
     /// # Errors
-    /// Anything but one line that is there, whole, before the deadline.
+    /// There is not one whole line before the deadline.
     pub fn ask(&self, line: &str, deadline: Instant) -> Result<Vec<u8>, Unanswered> {
         match self {
             Decider::Program(path) => program::ask(path, line.as_bytes(), deadline),
@@ -74,12 +73,11 @@ impl fmt::Display for Decider {
     }
 }
 
-/// Why there is no answer, to follow `the decider … `.
+/// The reason why there is no answer, to follow `the decider … `.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
-    /// Whether the time was up.
+    /// Whether the time was over.
     pub late: bool,
-    /// What went wrong.
     pub why: String,
 }
 
@@ -101,7 +99,7 @@ impl Unanswered {
     }
 }
 
-/// The one line in what a decider said.
+/// The one line of a decider's output.
 fn only_line(mut said: Vec<u8>) -> Result<Vec<u8>, Unanswered> {
     let end = said.iter().position(|byte| *byte == b'\n').unwrap_or(said.len());
     if said.get(end..).is_some_and(|rest| rest.iter().any(|byte| !byte.is_ascii_whitespace())) {
@@ -114,7 +112,7 @@ fn only_line(mut said: Vec<u8>) -> Result<Vec<u8>, Unanswered> {
     }
 }
 
-/// Wait for any of these, at most so long and never past the deadline.
+/// Wait for any of these, at most this long and never past the deadline.
 fn wait_any(files: &mut [PollFd<'_>], at_most: Option<Duration>, deadline: Instant) -> Result<(), Unanswered> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -128,21 +126,21 @@ fn wait_any(files: &mut [PollFd<'_>], at_most: Option<Duration>, deadline: Insta
     }
 }
 
-/// Take the blocking out of a descriptor of ours.
+/// Make one of our descriptors non-blocking.
 fn unblock(file: impl AsFd) -> Result<(), Unanswered> {
     let flags = rustix::fs::fcntl_getfl(&file).unwrap_or(OFlags::empty());
     rustix::fs::fcntl_setfl(&file, flags | OFlags::NONBLOCK)
         .map_err(|error| Unanswered::fault(format!("cannot be asked: {}", words(error))))
 }
 
-/// What became of a read or a write that does not wait.
+/// The result of a read or a write that does not block.
 enum Progress {
     Went,
     Later,
     Over,
 }
 
-/// Read what is there, up to the limit of a line and the one byte that shows it is broken.
+/// Read the available bytes, up to a line's limit and the one byte more that shows that it is exceeded.
 fn take(file: impl AsFd, into: &mut Vec<u8>) -> Result<Progress, Unanswered> {
     into.reserve(16 * 1024);
     match rustix::io::read(file, rustix::buffer::spare_capacity(into)) {
@@ -154,7 +152,7 @@ fn take(file: impl AsFd, into: &mut Vec<u8>) -> Result<Progress, Unanswered> {
     }
 }
 
-/// Write what goes, and take it off the front.
+/// Write as much as goes, and remove it from the front.
 fn put(file: impl AsFd, left: &mut &[u8]) -> Result<Progress, Errno> {
     match rustix::io::write(file, left) {
         Ok(written) => {

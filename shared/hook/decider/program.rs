@@ -1,7 +1,7 @@
 //! A decider that is a program.
 //!
-//! Its pipes are its own: Codex waits for whoever holds the hook's stderr, and runs the call when
-//! its patience is over. So is its process group, all of which ends with the answer.
+//! The program gets pipes of its own: Codex waits for every process that holds the hook's stderr, and runs the call
+//! when its patience is over. It also gets a process group of its own, which ends with the answer.
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
@@ -17,27 +17,26 @@ use crate::frame::shown;
 use crate::os::signals;
 use crate::os::words;
 
-/// Variables that change what a program does before its first line. A vendor's own settings can
-/// put them into the hook's environment in mid-session (Claude Code, `env`).
+/// Variables that change a program before its first line. A vendor's own settings can put them into the hook's
+/// environment in mid-session (Claude Code, `env`).
 const LOADED: [&str; 6] = ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "PYTHONSTARTUP"];
 
-/// How long a program that has said its line, or closed its output, is let run before it is
-/// looked at again.
+/// The time between two looks at a program that has sent its line or closed its stdout.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Start the program, put the line to it, take its answer, and end it.
+/// Start the program, send the line, take the answer, and end the program.
 pub fn ask(program: &Path, line: &[u8], deadline: Instant) -> Result<Vec<u8>, Unanswered> {
     let mut command = Command::new(program);
     for name in LOADED {
         command.env_remove(name);
     }
-    // the folder that the hook runs in is the agent's to choose
+    // the agent can choose the hook's folder
     command.current_dir("/").process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let started = signals::free(|| command.spawn());
     let mut child = started.map_err(|error| Unanswered::fault(format!("cannot be started: {}", words(error))))?;
     let said = converse(&mut child, line, deadline);
-    // not yet waited for, so the number is still its own
+    // the program is not reaped yet, so the number is still its own
     if let Some(group) = Pid::from_raw(i32::try_from(child.id()).unwrap_or(0)) {
         let _ = kill_process_group(group, Signal::KILL);
     }
@@ -63,8 +62,8 @@ fn failed(status: ExitStatus, complaint: &[u8]) -> String {
     }
 }
 
-/// Until the program has ended and all that it said is here. A grandchild may hold its output
-/// open: then what the program itself left there is all there is.
+/// Until the program has ended and its output is read. A grandchild may hold the output open: then the bytes in the
+/// pipe at the program's end are all.
 fn converse(child: &mut Child, mut line: &[u8], deadline: Instant) -> Result<(Vec<u8>, Vec<u8>), Unanswered> {
     let (mut stdin, mut stdout, mut stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     stdin.as_ref().map_or(Ok(()), unblock)?;
@@ -76,7 +75,7 @@ fn converse(child: &mut Child, mut line: &[u8], deadline: Instant) -> Result<(Ve
         if let Some(file) = &stdin
             && !matches!(put(file, &mut line), Ok(Progress::Went | Progress::Later))
         {
-            // all of it is there, or it is not wanted: an answer is held to the call's id anyway
+            // the line is written, or the program does not want it: the answer is checked for the call's id anyway
             stdin = None;
         }
         let heard = drain(&mut stdout, &mut said)?;
@@ -94,7 +93,7 @@ fn converse(child: &mut Child, mut line: &[u8], deadline: Instant) -> Result<(Ve
     }
 }
 
-/// Read all that is there; whether there was any. At its end the file is dropped.
+/// Read the available bytes; `true` if there were any. At its end the file is dropped.
 fn drain(file: &mut Option<impl rustix::fd::AsFd>, into: &mut Vec<u8>) -> Result<bool, Unanswered> {
     let mut any = false;
     while let Some(open) = file {
@@ -107,7 +106,7 @@ fn drain(file: &mut Option<impl rustix::fd::AsFd>, into: &mut Vec<u8>) -> Result
     Ok(any)
 }
 
-/// Whether the program has ended. It stays unreaped, so that its group can still be named.
+/// Whether the program has ended. It stays unreaped, so its group number stays its own.
 fn ended(child: &Child) -> bool {
     let Some(pid) = Pid::from_raw(i32::try_from(child.id()).unwrap_or(0)) else { return true };
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

@@ -11,10 +11,10 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 use super::{Progress, Unanswered, only_line, put, take, unblock, wait_any};
 use crate::os::words;
 
-/// How long to wait before knocking again where the listener has a queue.
+/// The time before the next attempt while the listener's queue is full.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Connect, put the line, take the answer up to its line feed, or to the end of the connection.
+/// Connect, send the line, and read the answer up to its line feed or to the end of the connection.
 pub fn ask(path: &Path, line: &[u8], deadline: Instant) -> Result<Vec<u8>, Unanswered> {
     let socket = reach(path, deadline)?;
     same_user(&socket)?;
@@ -51,8 +51,7 @@ fn reach(path: &Path, deadline: Instant) -> Result<OwnedFd, Unanswered> {
     }
 }
 
-/// Another user's socket decides nothing. That keeps out other users, not the agent, which is the
-/// same one.
+/// Another user's socket decides nothing. This keeps out other users, not the agent, which runs as the same user.
 #[cfg(target_os = "linux")]
 pub fn same_user(socket: impl AsFd) -> Result<(), Unanswered> {
     let peer = rustix::net::sockopt::socket_peercred(socket)
@@ -63,7 +62,7 @@ pub fn same_user(socket: impl AsFd) -> Result<(), Unanswered> {
     }
 }
 
-/// Not measured there.
+/// Not measured on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn same_user(_: impl AsFd) -> Result<(), Unanswered> {
     Err(Unanswered::fault("cannot be told whose it is on this system; use exec:"))

@@ -1,4 +1,4 @@
-//! Where a path leads, and what of it only the vendor's own process could tell.
+//! The target of a path, and the paths whose target only the vendor's own process could tell.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -10,28 +10,28 @@ use crate::decide::clipped;
 use crate::frame::shown;
 use crate::os::words;
 
-/// Links that are followed on one path, as the kernel does.
+/// The most links on one path, the kernel's limit.
 const MAX_LINKS: usize = 40;
 
-/// Places whose content is that of the process that looks.
+/// Places whose content depends on the process that looks.
 const OWN: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Led {
-    /// Where the name itself stands: links followed up to its folder, but not a link of that name.
+    /// The name's own place: links are followed up to its folder, but a link of that name is not.
     pub entry: PathBuf,
-    /// Links followed on the longest part that exists, the rest as it stands. A link whose target is
-    /// missing is followed too: writing to it creates the target.
+    /// Links are followed on the longest part that exists, and the rest is kept. A link with a missing target is
+    /// followed too, since writing to it creates the target.
     pub real: PathBuf,
-    /// Whether nothing is there.
+    /// Whether nothing exists there.
     pub missing: bool,
 }
 
-/// Why it cannot be told where a path leads.
+/// The reason why a path's target cannot be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Untold {
-    /// It passes through what is another thing for every process.
+    /// The path passes through a place that differs from process to process.
     Own,
     /// A link on the way cannot be read.
     Link(PathBuf, String),
@@ -54,7 +54,7 @@ impl Untold {
     }
 }
 
-/// Whether an absolute path, by its letters, is one of those that are another file for every process.
+/// Whether an absolute path, by its letters, is a different file for each process.
 pub fn is_own(path: &Path) -> bool {
     OWN.iter().any(|own| path.starts_with(own))
 }
@@ -105,14 +105,14 @@ pub fn follow(path: &Path) -> Result<Led, Untold> {
             _ => {}
         }
     }
-    // what has no link in it, as another process's memory, is no file of anybody's either
+    // a place there without a link, as another process's memory, is nobody's file either
     if !missing && is_procfs(&real) {
         return Err(Untold::Own);
     }
     Ok(Led { entry: entry.unwrap_or_else(|| real.clone()), real, missing })
 }
 
-/// Whether a folder is one of procfs, wherever that is mounted: its links lead by who follows them.
+/// Whether a folder is in procfs, wherever that is mounted: its links depend on the process that follows them.
 fn is_procfs(folder: &Path) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::fs::statfs(folder).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC);
@@ -151,7 +151,7 @@ mod tests {
         for path in ["round", "round/x", "a\0b", &"n".repeat(300)] {
             assert!(matches!(follow(&root.join(path)), Err(Untold::Link(..))), "{path}");
         }
-        // beyond what is not there nothing is looked up, and a file has nothing below it
+        // nothing is looked up below a missing name, and a file has nothing below it
         fs_err::write(root.join("file"), "").unwrap();
         for path in ["missing/x/y", "file/x"] {
             assert_eq!(follow(&root.join(path)).unwrap().real, root.join(path));

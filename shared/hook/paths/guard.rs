@@ -1,4 +1,4 @@
-//! Whether a write changes what a step is held by.
+//! Whether a write changes the guard of a step.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,13 +10,13 @@ use super::follow::follow;
 use crate::adapter::{Place, Protected, like};
 use crate::decide::Tampering;
 
-/// What a write to one of these paths would change of the places, if anything.
+/// The change to the guarded places that a write to one of these paths would make, if any.
 pub fn guarded<'a>(written: impl IntoIterator<Item = &'a Taken>, places: &[Protected]) -> Option<Tampering> {
     let mut missing = Vec::new();
     let looked: Vec<(Look<'_>, &Protected)> =
         places.iter().map(|protected| (Look::at(&protected.place, &mut missing), protected)).collect();
     written.into_iter().find_map(|taken| {
-        // a link's own name counts as well as where it leads: what reads the configuration follows it
+        // a link's own name counts as well as its target: the reader of the configuration follows it
         let names = taken.names().map(Name::new).collect::<Vec<_>>();
         let targets: Vec<Stat> =
             taken.led.iter().filter(|led| !led.missing).filter_map(|led| stat(&led.real).ok()).collect();
@@ -28,7 +28,7 @@ pub fn guarded<'a>(written: impl IntoIterator<Item = &'a Taken>, places: &[Prote
     })
 }
 
-/// A path, and its names in small letters: some file systems do not tell them apart.
+/// A path with its names in small letters, since some file systems ignore case.
 struct Name<'a> {
     path: &'a Path,
     small: Vec<String>,
@@ -39,7 +39,7 @@ impl<'a> Name<'a> {
         Name { path, small: path.components().map(|part| small(&part.as_os_str().to_string_lossy())).collect() }
     }
 
-    /// Whether these names stand in it, one in the other; `**` at their end is all below.
+    /// Whether the path has these names in a row; a final `**` stands for everything below.
     fn has(&self, names: &[&str]) -> bool {
         let (names, below) = match names {
             [names @ .., "**"] => (names, true),
@@ -52,8 +52,8 @@ impl<'a> Name<'a> {
         })
     }
 
-    /// Whether it is a file of one of these names in this folder, or below it. The folder is followed only for a path that
-    /// has such a name.
+    /// Whether the path is a file of one of these names in this folder, or below it. The folder is followed only if the
+    /// path has such a name.
     fn is_among(&self, names: &[&str], folder: &Path, below: bool) -> bool {
         let inside = |folder: &Path| match below {
             true => self.path.starts_with(folder),
@@ -64,8 +64,8 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Small letters, with those that a file system without case takes for `i`, `k` and `s`. All names that are looked for are
-/// ASCII.
+/// Small letters, also for the characters that a file system without case takes for `i`, `k` and `s`. The names that
+/// are looked for are ASCII.
 fn small(name: &str) -> String {
     let plain = |c: char| match c {
         '\u{130}' | '\u{131}' => 'i',
@@ -76,26 +76,26 @@ fn small(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// A protected place and what one look at it tells, so that most paths are told from it by their
-/// names. Following every place, name by name, for every path took most of the hook's system calls.
+/// A protected place with the result of one look at it, so that most paths are told from it by their names. Following
+/// every place for every path, name by name, made most of the hook's system calls.
 struct Look<'a> {
     place: &'a Place,
-    /// The file there is, by links.
+    /// The existing file, links followed.
     found: Option<Stat>,
-    /// Its last name, where that is no link, and so the last name of where it leads too.
+    /// The last name if it is no link, and so the last name of the target too.
     name: Option<&'a std::ffi::OsStr>,
 }
 
 impl<'a> Look<'a> {
-    /// Look once. `missing` are the folders that other looks have not found: nothing is below them.
+    /// Look once. `missing` holds the folders that other looks did not find: nothing is below them.
     fn at(place: &'a Place, missing: &mut Vec<&'a Path>) -> Look<'a> {
         let path = match place {
             Place::File(path) | Place::Folder { folder: path, .. } => path,
             Place::Names(_) | Place::Among { .. } => return Look { place, found: None, name: None },
         };
-        // a slash or a dot behind the last name would have a link followed
+        // a slash or a dot behind the last name would make the system follow a link
         let plain: PathBuf = path.components().collect();
-        // what stands before a `..` may be missing, and what is behind it still there
+        // the names before a `..` may be missing while the place behind it exists
         let name = path.file_name().filter(|_| !path.components().any(|part| part == Component::ParentDir));
         if name.is_some() && missing.iter().any(|folder| path.starts_with(folder)) {
             return Look { place, found: None, name };
@@ -112,12 +112,11 @@ impl<'a> Look<'a> {
             _ => Look { place, found: stat(&plain).ok(), name: None },
         }
     }
-    /// Whether a write changes this place that is done to a path by these names, and to these files
-    /// that are there.
+    /// Whether a write to a path with these names and these existing files changes this place.
     fn is_hit(&self, taken: &Taken, names: &[Name<'_>], targets: &[Stat]) -> bool {
         match self.place {
             Place::File(file) => {
-                // a hard link is the same file by another name
+                // a hard link is the same file under another name
                 let same = |b: &Stat| targets.iter().any(|a| a.st_dev == b.st_dev && a.st_ino == b.st_ino);
                 let named = |real: &&Path| self.name.is_none_or(|name| real.file_name() == Some(name));
                 self.found.as_ref().is_some_and(same)
@@ -144,7 +143,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Where a place leads; where that cannot be told, nobody can read it there either.
+/// The target of a place; if it cannot be told, nobody can read the place there either.
 fn real(place: &Path) -> PathBuf {
     follow(place).map_or_else(|_| place.into(), |led| led.real)
 }
@@ -161,7 +160,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// The plain rule: every place is followed to its end for every path.
+    /// The plain rule: for every path, every place is followed to its end.
     fn plain_rule(taken: &Taken, place: &Place) -> bool {
         let number = |path: &Path| stat(path).ok().map(|found| (found.st_dev, found.st_ino));
         match place {
@@ -200,7 +199,7 @@ mod tests {
             let at = |path: &str| root.join("x/y").join(path);
             fs_err::create_dir_all(at("")).unwrap();
             for (kind, path, other) in &tree {
-                // what cannot be made is not there, and that is a case too
+                // a file that cannot be made is missing, which is a case too
                 let _ = match kind {
                     0 => fs_err::create_dir_all(at(path)),
                     1 => fs_err::write(at(path), "x"),
@@ -208,7 +207,7 @@ mod tests {
                     _ => fs_err::hard_link(at(other), at(path)),
                 };
             }
-            // a path that goes round and round is denied before anybody asks what it changes
+            // a path with endless links is denied before anybody asks for its effect
             let Ok(taken) = Folders::new(at("a"), None).take(&file(&written)) else { return Ok(()) };
             let places: Vec<Protected> = places
                 .iter()
@@ -223,7 +222,7 @@ mod tests {
                 let found = guarded([&taken], &places[only..=only]).is_some();
                 prop_assert_eq!(found, hit[only], "{:?} {:?} {}", tree, places[only], written);
             }
-            // what one look tells of another place does not change what is found
+            // the looks at other places do not change the result for this one
             prop_assert_eq!(guarded([&taken], &places).is_some(), hit.contains(&true), "{:?} {:?} {}", tree, places, written);
         }
     }

@@ -1,7 +1,7 @@
-//! Paths: what a payload's path really leads to, and whether the guard stands on it.
+//! The file that a payload's path really means, and whether it belongs to the guard.
 //!
-//! Two read a path, the hook and then the vendor, and both have to mean the same file. So a path is taken in
-//! every way that a vendor takes one, and what only the vendor's own process could tell is not judged at all.
+//! The hook and then the vendor read a path, and both have to mean the same file. So a path is taken in every way that
+//! a vendor takes one, and a path that only the vendor's own process could follow is not judged at all.
 
 mod follow;
 mod guard;
@@ -18,14 +18,14 @@ use crate::decide::clipped;
 use crate::frame::shown;
 use crate::scope::{Spelled, fold};
 
-/// The folders that a payload's paths are to be understood by.
+/// The folders that the relative paths of a payload refer to.
 #[derive(Debug, Clone, Default)]
 pub struct Folders {
-    /// What a relative path of the call is relative to.
+    /// The base of the call's relative paths.
     pub working: PathBuf,
-    /// What the frame's relative globs are relative to, if that can be told.
+    /// The base of the frame's relative globs, if it is known.
     pub project: Option<PathBuf>,
-    /// Where that really leads, looked up once for all paths of a call.
+    /// The project folder with links followed, looked up once for all paths of a call.
     real_project: OnceCell<Option<PathBuf>>,
 }
 
@@ -34,33 +34,33 @@ pub struct Folders {
 pub struct Taken {
     written: String,
     kind: PathKind,
-    /// Made absolute, `.` and `..` taken out by the letter.
+    /// The absolute path, with `.` and `..` removed by the letter.
     folded: PathBuf,
-    /// Where it leads: with `..` taken out by the letter before a link is followed, as both vendors
-    /// do, and as it stands, as the kernel does. One, where that is the same.
+    /// The targets: with `..` removed before a link is followed, as both vendors do, and unchanged, as the kernel does.
+    /// One if they are equal.
     led: Vec<Led>,
 }
 
 impl Taken {
-    /// As the call has it.
+    /// The path in the call's own spelling.
     pub fn written(&self) -> &str {
         &self.written
     }
 
-    /// Whether it is this folder, or lies below it, by any of its names.
+    /// Whether the path is this folder or lies below it, by any of its names.
     pub fn is_below(&self, folder: &Path) -> bool {
         self.names().any(|name| name.starts_with(folder))
     }
 
-    /// Every name of what is written to.
+    /// Every name of the written file.
     fn names(&self) -> impl Iterator<Item = &Path> {
         let led = self.led.iter().flat_map(|led| [led.real.as_path(), &led.entry]);
         led.chain(std::iter::once(self.folded.as_path()))
     }
 }
 
-/// Why it cannot be told by its letters which file a path means, to follow the tool's name. `folder` is what a
-/// relative one is relative to.
+/// The reason why the letters do not tell which file a path means, to follow the tool's name. `folder` is the base of a
+/// relative one.
 pub fn unclear(written: &str, folder: Option<&str>) -> Option<String> {
     let why = if written.contains('\0') {
         "has a NUL in it, which no path has: write it without"
@@ -82,7 +82,6 @@ fn cannot_tell(written: &str, why: &str) -> String {
 }
 
 impl Folders {
-    /// These folders.
     pub fn new(working: PathBuf, project: Option<PathBuf>) -> Folders {
         Folders { working, project, real_project: OnceCell::new() }
     }
@@ -90,12 +89,12 @@ impl Folders {
     /// Follow a path in every way that a vendor may take it.
     ///
     /// # Errors
-    /// Why it cannot be told where it leads, to follow the tool's name.
+    /// The reason why the target cannot be told, to follow the tool's name.
     pub fn take(&self, path: &RawPath) -> Result<Taken, String> {
         let absolute = self.working.join(&path.written);
         let folded = fold(&absolute);
         let mut led = vec![follow(&folded).map_err(|why| cannot_tell(&path.written, &why.words()))?];
-        // without a `..` there is nothing to be taken in two ways
+        // without a `..` there is only one way
         if absolute.components().any(|part| part == Component::ParentDir) {
             led.push(follow(&absolute).map_err(|why| cannot_tell(&path.written, &why.words()))?);
             led.dedup();
@@ -103,7 +102,7 @@ impl Folders {
         Ok(Taken { written: path.written.clone(), kind: path.kind, folded, led })
     }
 
-    /// Every spelling of a path that matters to a scope, once for each file that it may be.
+    /// Every spelling of a path that a scope looks at, once for each file that it may mean.
     pub fn spell(&self, path: &Taken) -> Vec<Spelled> {
         let folder = path.kind == PathKind::Folder;
         let project = self.real_project();
@@ -121,8 +120,8 @@ impl Folders {
         path.led.iter().map(one).collect()
     }
 
-    /// Whether a path lies in a copy of a working tree that a vendor makes for an agent, and that is not the project itself:
-    /// the frame's globs are about the project's own files.
+    /// Whether a path lies in a copy of a working tree that a vendor makes for an agent, outside the project: the
+    /// frame's globs are about the project's own files.
     pub fn is_copy(&self, path: &Taken) -> bool {
         let project = self.real_project();
         path.names().any(|name| {
@@ -133,15 +132,15 @@ impl Folders {
         })
     }
 
-    /// Where the project folder really lies.
+    /// The project folder with links followed.
     pub fn real_project(&self) -> Option<&Path> {
         let real = |project: &Path| follow(project).map_or_else(|_| project.into(), |led| led.real);
         self.real_project.get_or_init(|| self.project.as_deref().map(real)).as_deref()
     }
 }
 
-/// A path, and what it is relative to each of these folders; for a folder, with its slash too, so
-/// that `src/**` covers a search in `src`.
+/// A path, and its spelling relative to each of these folders; a folder also gets its slash, so that `src/**` covers a
+/// search in `src`.
 fn spellings<const N: usize>(path: &Path, bases: [Option<&Path>; N], folder: bool) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut all = vec![text(path)];

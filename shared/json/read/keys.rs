@@ -1,17 +1,17 @@
-//! The keys of an object, kept to find one that stands twice.
+//! The keys of an object, kept to find duplicates.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use super::text::{Unescaped, glance, plain_run, unescape};
 use super::{Duplicate, FEW_KEYS, Level, Reader, Span};
 
-/// From so many hashed keys of one object on, they are compared part by part.
+/// An object with this many hashed keys is compared part by part.
 const PART: usize = 4 * 1024;
 
-/// Bytes of a key for which memory is held until the next.
+/// The most bytes of memory kept for the next key with escapes.
 const LARGE_KEY: usize = 4 * 1024;
 
-/// Bring keys together by the highest byte of their tags, in place; where those with each byte begin, and the end.
+/// Group keys in place by the highest byte of their tags. The result is the beginning of each group, and the end.
 fn partition(keys: &mut [SeenKey]) -> [usize; 257] {
     let byte = |key: SeenKey| (key.0 >> 56) as usize;
     let mut begin = [0; 257];
@@ -21,9 +21,9 @@ fn partition(keys: &mut [SeenKey]) -> [usize; 257] {
     for value in 0..256 {
         begin[value + 1] += begin[value];
     }
-    // where the next one with this byte goes
+    // the place for the next key with this byte
     let mut next = begin;
-    // what comes in for what went out is looked at in the next round: not waiting for it is what makes this quick
+    // the key that comes in is looked at in the next round: not waiting for it makes this fast
     while next[..256] != begin[1..] {
         for value in 0..256 {
             for place in next[value]..begin[value + 1] {
@@ -37,23 +37,23 @@ fn partition(keys: &mut [SeenKey]) -> [usize; 257] {
     begin
 }
 
-/// What keys are hashed by, drawn at random when the first is: who writes a document must not be able to choose keys that
-/// collide. A key is a polynomial modulo 2^61 - 1, its coefficients seven bytes each and the last one's end marked, and its
-/// hash is the value at a secret point (Carter and Wegman 1979): of all points, about `n / 7 + 2` in 2^31 at most give two
-/// different keys of up to `n` bytes the same tag. One multiplication for seven bytes is what makes it quick.
+/// The random point for hashing keys, drawn with the first one: the author of a document must not be able to choose
+/// keys that collide. A key is a polynomial modulo 2^61 - 1 with coefficients of seven bytes and a mark at the end; its
+/// hash is the value at the secret point (Carter and Wegman 1979). At most about `n / 7 + 2` of 2^31 points give two
+/// different keys of up to `n` bytes the same tag. One multiplication for seven bytes makes it fast.
 pub struct Secret(pub(super) u64);
 
 impl Secret {
     pub(super) const PRIME: u64 = (1 << 61) - 1;
 
-    /// The tag of the key of so many bytes, escapes resolved, with which these bytes begin.
+    /// The tag of the key at the start of these bytes. `length` counts the key's bytes, escapes resolved.
     #[inline(always)]
     pub fn tag(secret: &mut Option<Secret>, bytes: &[u8], length: usize) -> u32 {
         let secret = match secret {
             Some(drawn) => &*drawn,
             None => secret.insert(Secret::draw()),
         };
-        // a coefficient of 1 before all others, or those of a key that begins with NUL would not count
+        // a leading coefficient of 1, or leading NUL bytes of a key would not count
         let (mut value, mut rest, mut left) = (secret.0, bytes, length);
         while let (7.., Some((_, behind))) = (left, rest.split_at_checked(7)) {
             value = secret.step(value, word(rest, 7));
@@ -76,7 +76,7 @@ impl Secret {
     }
 }
 
-/// So many bytes, at most seven, as one number. Whether more lie behind them is no matter.
+/// Up to seven bytes as one number, whether or not more bytes follow them.
 #[inline(always)]
 fn word(bytes: &[u8], length: usize) -> u64 {
     match bytes.first_chunk() {
@@ -85,13 +85,13 @@ fn word(bytes: &[u8], length: usize) -> u64 {
     }
 }
 
-/// A key that was seen: a tag, which equal keys have in common, above the offset behind its opening quote. 8 bytes,
-/// since a document can hold millions.
+/// A key that was seen: its tag above the offset behind its opening quote. 8 bytes, since a document can hold millions
+/// of keys.
 #[derive(Clone, Copy)]
 pub struct SeenKey(u64);
 
 impl SeenKey {
-    /// `decode` has refused what is too long for such an offset.
+    /// `decode` has refused documents that are too long for such an offset.
     pub fn new(tag: u32, start: usize) -> SeenKey {
         SeenKey(u64::from(tag) << 32 | start as u64)
     }
@@ -106,7 +106,7 @@ impl SeenKey {
 }
 
 impl<'a> Reader<'a> {
-    /// Keep the key that was read last, for those behind it to be compared with.
+    /// Keep the last key for comparison with later ones.
     pub(super) fn remember(&mut self) {
         let Span { start, end, escaped } = self.last;
         let bytes = self.text.as_bytes();
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         let first = level.first_key();
         if !level.hashed() && (escaped || self.keys.len() - first == FEW_KEYS) {
             level.0 |= Level::HASHED;
-            // none of these has escapes
+            // none of these keys has escapes
             for seen in &mut self.keys[first..] {
                 let key = &bytes[seen.start()..];
                 let tag = Secret::tag(&mut self.secret, key, plain_run(key));
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
                 self.plain.clear();
                 unescape(self.text.get(start..end).unwrap_or_default(), &mut self.plain);
                 let tag = Secret::tag(&mut self.secret, self.plain.as_bytes(), self.plain.len());
-                // who asks for its name has one more of it
+                // a caller that asks for the name holds one copy more
                 self.plain.shrink_to(LARGE_KEY);
                 tag
             }
@@ -139,21 +139,21 @@ impl<'a> Reader<'a> {
             let mut alike = self.keys[first..].iter().filter(|other| other.tag() == tag);
             if alike.any(|other| match hashed {
                 true => self.same(*other, seen),
-                // with the quote behind it
+                // the quote behind the key is compared too
                 false => bytes[other.start()..].starts_with(&bytes[start..=end]),
             }) {
                 return self.repeated(seen);
             }
         } else if self.keys.len() == self.keys.capacity() && size_of_val(&*self.keys) > self.at {
-            // So many members can only be so short where some have the same key; and once that is known, no more are
-            // kept, which would take more memory than the document.
+            // This many keys can only be so short if some are equal. After the first duplicate no more are kept, since
+            // they would take more memory than the document.
             self.compare_hashed();
         }
         self.keys.push(seen);
     }
 
-    /// Look for keys that stand twice among those of the innermost level, where they are more than a few. In time that
-    /// is linear in their number, since tags are spread evenly.
+    /// Look for duplicates among the many keys of the innermost level. The time is linear, since tags are spread
+    /// evenly.
     #[cold]
     pub(super) fn compare_hashed(&mut self) {
         let first = self.levels.last().map_or(0, |level| level.first_key());
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         if keys.len() - first < PART {
             self.compare_part(&keys[first..], &mut table);
         } else {
-            // one part after another: a table for all of them would take more memory than they do
+            // part by part: a table for all keys would take more memory than they do
             for part in partition(&mut keys[first..]).windows(2) {
                 self.compare_part(&keys[first..][part[0]..part[1]], &mut table);
             }
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         (self.keys, self.table) = (keys, table);
     }
 
-    /// The same for some of them, by a table in which they take no more than half of the places.
+    /// Compare some of the keys by a table that they fill at most by half.
     fn compare_part(&mut self, keys: &[SeenKey], table: &mut Vec<u64>) {
         let places = (keys.len() * 2).next_power_of_two();
         match table.get_mut(..places) {
@@ -182,14 +182,14 @@ impl<'a> Reader<'a> {
             let mut place = key.tag() as usize;
             loop {
                 let other = &mut table[place & (places - 1)];
-                // every key has an offset
+                // every key has an offset, so 0 is an empty place
                 if *other == 0 {
                     *other = key.0;
                     break;
                 }
                 if (*other ^ key.0) >> 32 == 0 && self.same(SeenKey(*other), *key) {
                     let second = key.0.max(*other);
-                    // it is the first of them that others are compared with
+                    // later keys are compared with the first one
                     *other = key.0.min(*other);
                     self.repeated(SeenKey(second));
                     break;
@@ -199,13 +199,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether two keys are the same, escapes resolved.
+    /// Whether two keys are equal, escapes resolved.
     #[cold]
     fn same(&self, a: SeenKey, b: SeenKey) -> bool {
         self.characters_of(a).eq(self.characters_of(b))
     }
 
-    /// Note a key that stands twice, by the second of the two.
+    /// Record a duplicate by the second key.
     fn repeated(&mut self, key: SeenKey) {
         let at = key.start() - 1;
         if self.duplicate.as_ref().is_none_or(|found| at < found.at) {

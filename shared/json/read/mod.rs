@@ -12,18 +12,17 @@ pub use self::text::plain_run;
 use self::text::{Unescaped, decode, escape, is_beyond_doubles, unescape};
 pub use self::value::{Duplicate, Fault, Key, Kind, Number};
 
-/// Nested arrays and objects that are still read; one more is refused. The public
-/// reference reads with serde, whose limit this is.
+/// The deepest nesting of arrays and objects that is read. The public reference reads with serde, which has this limit.
 pub const MAX_DEPTH: usize = 127;
 
-/// Up to this many keys of one object, all without escapes, are compared as they come; else they are hashed, and
-/// compared at its end.
+/// Objects with up to this many keys, all without escapes, compare each key at once; other objects hash keys and
+/// compare them at the end.
 const FEW_KEYS: usize = 16;
 
-/// Bytes that are read from one look at the clock to the next.
+/// The bytes between two looks at the clock.
 const STRIDE: usize = 256 * 1024;
 
-/// A string between its quotes, by offset.
+/// The offsets of a string's content, without its quotes.
 #[derive(Clone, Copy, Default)]
 struct Span {
     start: usize,
@@ -31,8 +30,8 @@ struct Span {
     escaped: bool,
 }
 
-/// An array or object that has been entered: the bracket that ends it, whether its keys are hashed, and how many keys of
-/// those around it come before. One number, since one is pushed and popped at once.
+/// An array or object that has been entered: its closing bracket, whether its keys are hashed, and the number of keys
+/// of the objects around it. One number is fast to push and pop.
 struct Level(u64);
 
 impl Level {
@@ -62,24 +61,24 @@ impl Level {
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
-    /// The levels that are open, the innermost last.
+    /// The open levels, the innermost last.
     levels: Vec<Level>,
-    /// Whether the innermost was entered and nothing of it read.
+    /// Whether the innermost level was entered and nothing in it read.
     fresh: bool,
     /// The keys of all open objects.
     keys: Vec<SeenKey>,
-    /// What keys are hashed by.
+    /// The secret point for hashing keys.
     secret: Option<Secret>,
-    /// Where hashed keys are compared.
+    /// Memory for comparing hashed keys.
     table: Vec<u64>,
-    /// Where a key with escapes is without them, while it is hashed.
+    /// Memory for a key without its escapes, while it is hashed.
     plain: String,
     duplicate: Option<Duplicate>,
-    /// When reading has to be over.
+    /// The time by which reading has to end.
     deadline: Option<Instant>,
-    /// The offset at which the clock is looked at next.
+    /// The offset of the next look at the clock.
     look: usize,
-    /// The string or key that was read last.
+    /// The last string or key.
     last: Span,
 }
 
@@ -87,8 +86,8 @@ impl<'a> Reader<'a> {
     /// Start on a document.
     ///
     /// # Errors
-    /// Nothing in it but white space, a byte order mark, UTF-16, bytes that are not UTF-8, or
-    /// more than 4 GiB.
+    /// The bytes are empty or all white space, begin with a byte order mark, are UTF-16 or not UTF-8, or are more than
+    /// 4 GiB.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Fault> {
         let text = decode(bytes)?;
         let mut reader = Reader {
@@ -113,18 +112,18 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// The same reader, with a deadline: when it has passed, what is read next is a fault. It is looked for every
-    /// now and then, between the members of objects and arrays.
+    /// Set a deadline: after it, reading is a fault. The clock is looked at now and then, between the members of
+    /// objects and arrays.
     pub fn until(self, deadline: Option<Instant>) -> Self {
         Reader { deadline, look: if deadline.is_some() { 0 } else { usize::MAX }, ..self }
     }
 
-    /// The first key found twice in one object, so far.
+    /// The first duplicate key so far.
     pub fn duplicate(&self) -> Option<&Duplicate> {
         self.duplicate.as_ref()
     }
 
-    /// Offset of the next value.
+    /// The offset of the next value.
     pub fn offset(&mut self) -> usize {
         self.blank();
         self.at
@@ -135,7 +134,7 @@ impl<'a> Reader<'a> {
         self.text.get(from..to).unwrap_or_default()
     }
 
-    /// Where the value just read ended.
+    /// The end of the last value.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -156,26 +155,26 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Go into the object that comes next.
+    /// Enter the object that comes next.
     ///
     /// # Errors
-    /// It is none, or lies too deep.
+    /// The next value is no object, or lies too deep.
     pub fn enter_object(&mut self) -> Result<(), Fault> {
         self.enter(b'{', b'}')
     }
 
-    /// Go into the array that comes next.
+    /// Enter the array that comes next.
     ///
     /// # Errors
-    /// It is none, or lies too deep.
+    /// The next value is no array, or lies too deep.
     pub fn enter_array(&mut self) -> Result<(), Fault> {
         self.enter(b'[', b']')
     }
 
-    /// The next key of the object that was entered last; `None` closes it.
+    /// The next key of the innermost open object; `None` closes it.
     ///
     /// # Errors
-    /// Neither a key nor the end of the object is there.
+    /// There is neither a key nor the end of the object.
     pub fn next_key(&mut self) -> Result<Option<Key<'a>>, Fault> {
         if !self.more()? {
             return Ok(None);
@@ -184,38 +183,38 @@ impl<'a> Reader<'a> {
         Ok(Some(Key { at: self.last.start - 1, name: self.resolve() }))
     }
 
-    /// Whether the array that was entered last has a further element; `false` closes it.
+    /// Whether the innermost open array has a further element; `false` closes it.
     ///
     /// # Errors
-    /// Neither an element nor the end of the array is there.
+    /// There is neither an element nor the end of the array.
     pub fn next_item(&mut self) -> Result<bool, Fault> {
         self.more()
     }
 
-    /// The string that comes next, escapes resolved.
+    /// The next string, escapes resolved.
     ///
     /// # Errors
-    /// It is none, or not well formed.
+    /// The next value is no string, or is malformed.
     pub fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.blank();
         self.span()?;
         Ok(self.resolve())
     }
 
-    /// The characters of the string that comes next, escapes resolved one by one: no copy is made.
+    /// The characters of the next string, escapes resolved one by one without a copy.
     ///
     /// # Errors
-    /// It is none, or not well formed.
+    /// The next value is no string, or is malformed.
     pub fn characters(&mut self) -> Result<impl Iterator<Item = char> + use<'a>, Fault> {
         self.blank();
         self.span()?;
         Ok(Unescaped(self.slice(self.last.start, self.last.end)))
     }
 
-    /// The number that comes next.
+    /// The next number.
     ///
     /// # Errors
-    /// It is none, not well formed, or beyond what a double can hold.
+    /// The next value is no number, is malformed, or is beyond what a double can hold.
     pub fn number(&mut self) -> Result<Number<'a>, Fault> {
         self.blank();
         let start = self.at;
@@ -223,7 +222,7 @@ impl<'a> Reader<'a> {
         Ok(Number(self.slice(start, self.at)))
     }
 
-    /// Check the number at the reader's place.
+    /// Check the number at the reader's offset.
     fn digits(&mut self) -> Result<(), Fault> {
         let start = self.at;
         if self.peek() == b'-' {
@@ -247,7 +246,7 @@ impl<'a> Reader<'a> {
             }
             self.some_digits()?;
         }
-        // 300 digits are below the greatest double whatever they are
+        // any 300 digits are below the greatest double
         if (exponent.is_some() || self.at - start > 300)
             && is_beyond_doubles(self.slice(start, self.at), exponent.map(|at| at - start))
         {
@@ -256,10 +255,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Pass over the next value, reading all of it as strictly as if it were wanted.
+    /// Pass over the next value, as strictly as if it were wanted.
     ///
     /// # Errors
-    /// It is not well formed.
+    /// The value is malformed.
     pub fn skip(&mut self) -> Result<(), Fault> {
         let around = self.levels.len();
         loop {
@@ -273,7 +272,7 @@ impl<'a> Reader<'a> {
                 b'n' => self.word(b"null")?,
                 _ => return Err(self.unexpected("a value")),
             }
-            // what was entered here and goes on has the next value
+            // a level that was entered here and goes on has the next value
             loop {
                 let object = match self.levels.last() {
                     Some(level) if self.levels.len() > around => level.close() == b'}',
@@ -289,10 +288,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Say that the document is over.
+    /// Check that the document ends here.
     ///
     /// # Errors
-    /// Something other than white space follows.
+    /// Other bytes than white space follow.
     pub fn end(&mut self) -> Result<(), Fault> {
         self.blank();
         if self.at == self.text.len() {
@@ -315,7 +314,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Whether the innermost level goes on: eats the comma, or the closing bracket and the level.
+    /// Whether the innermost level goes on. This consumes the comma, or the closing bracket with its level.
     #[inline(always)]
     fn more(&mut self) -> Result<bool, Fault> {
         if self.at >= self.look {
@@ -348,7 +347,7 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Look at the clock, and say when to look again.
+    /// Look at the clock, and set the offset of the next look.
     #[cold]
     fn look(&mut self) -> Result<(), Fault> {
         self.look = self.at + STRIDE;
@@ -358,13 +357,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Eat the key and the colon of a member of the innermost level.
+    /// Consume the key and the colon of a member of the innermost level.
     fn key(&mut self) -> Result<(), Fault> {
         if self.peek() != b'"' {
             return Err(self.unexpected("a key in double quotes"));
         }
         self.span()?;
-        // any that comes now stands behind that one
+        // a later duplicate does not replace the first one
         if self.duplicate.is_none() {
             self.remember();
         }
@@ -375,7 +374,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The string or key that was read last.
+    /// The last string or key, escapes resolved.
     fn resolve(&self) -> Cow<'a, str> {
         let Span { start, end, escaped } = self.last;
         let raw = self.slice(start, end);
@@ -387,7 +386,7 @@ impl<'a> Reader<'a> {
         Cow::Owned(plain)
     }
 
-    /// The string that begins at the reader's place, checked and passed over.
+    /// Check and pass over the string at the reader's offset.
     fn span(&mut self) -> Result<(), Fault> {
         if self.peek() != b'"' {
             return Err(self.unexpected("a string"));
@@ -414,7 +413,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What is wrong with the escape at `at`.
+    /// The fault of the escape at `at`.
     #[cold]
     fn no_escape(&self, at: usize) -> Fault {
         let bytes = self.text.as_bytes();
@@ -460,7 +459,7 @@ impl<'a> Reader<'a> {
         self.peek()
     }
 
-    /// The byte at the reader's place; NUL, which JSON has nowhere, where the document is over.
+    /// The byte at the reader's offset; at the end of the document NUL, which JSON has nowhere.
     #[inline(always)]
     fn peek(&self) -> u8 {
         self.text.as_bytes().get(self.at).copied().unwrap_or(0)

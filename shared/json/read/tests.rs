@@ -35,7 +35,7 @@ fn one_key_over_and_over_takes_no_more_memory_than_it_has_to() {
 
 #[test]
 fn a_tag_goes_by_all_of_a_key_and_by_the_secret() {
-    // with something behind it and without
+    // with further bytes behind the key, and without
     let tag = |point, key: &str| {
         let tag = |bytes: &str| Secret::tag(&mut Some(Secret(point)), bytes.as_bytes(), key.len());
         assert_eq!(tag(key), tag(&format!("{key}\"0123456789")));
@@ -47,7 +47,7 @@ fn a_tag_goes_by_all_of_a_key_and_by_the_secret() {
     assert_ne!(tag(5, "abcdefghijk"), tag(6, "abcdefghijk"));
     tags.sort_unstable();
     tags.dedup();
-    // the empty one three times
+    // the empty key is there three times
     assert_eq!(tags.len(), keys.len() - 2);
     // a step is arithmetic modulo the prime
     let exact = |value: u64, coefficient: u64, point: u64| {
@@ -122,7 +122,7 @@ fn objects_of_any_size_close_and_their_keys_are_told_apart_from_those_around_the
     }
 }
 
-/// Whether a number is refused, and whether reading it as a double says infinity.
+/// Whether this reader refuses a number, and whether its double is infinite.
 fn refused_and_infinite(number: &str) -> (bool, bool) {
     let found = read(number);
     assert!(found == Ok(None) || found == Err("byte 0: number out of range".into()), "{number} {found:?}");
@@ -159,7 +159,7 @@ fn the_least_number_out_of_range_is_where_doubles_end() {
     }
     assert!(read("1e99999999999999999999999").is_err());
     assert_eq!(read("1e-99999999999999999999999"), Ok(None));
-    // the only ones that std reads as something else: it stops at the sixth digit of an exponent
+    // the only numbers that std reads differently: it stops at the sixth digit of an exponent
     let one = format!("1{}e-1000000", "0".repeat(1_000_000));
     assert_eq!(refused_and_infinite(&one), (false, true));
 }

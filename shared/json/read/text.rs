@@ -1,35 +1,35 @@
-//! Strings and numbers by their bytes: what an escape stands for, where a plain run ends, and whether a number is one that
-//! a double can hold.
+//! Strings and numbers by their bytes: the character of an escape, the end of a plain run, and whether a double can
+//! hold a number.
 
 use super::Fault;
 
-/// The least number that no double holds, rounded to the nearest: 2^1024 - 2^970, all of its digits.
+/// Every digit of the least number that rounds to infinity as a double: 2^1024 - 2^970.
 pub const BEYOND: &[u8; 309] = b"1797693134862315807937289714053034150799341327100378269361737789804449682927647\
     50946649017977587207096330286416692887910946555547851940402630657488671505820681908902000708383676273854\
     84581771153176447573027006985557136695962284291481986083493647529271907416844436551070434271155969950809\
     3042880177904174497792";
 
-/// Whether a well-formed number lies beyond what a double can hold. By its digits: reading it as a
-/// double would say the same, and takes 15 KB of tables.
+/// Whether a well-formed number lies beyond a double. This compares digits, since reading it as a double takes 15 KB of
+/// tables.
 pub fn is_beyond_doubles(number: &str, exponent: Option<usize>) -> bool {
     let (digits, exponent) = number.split_at(exponent.unwrap_or(number.len()));
     let exponent = exponent.get(1..).unwrap_or_default();
     let negative = exponent.starts_with('-');
     let power = exponent.bytes().filter(u8::is_ascii_digit).fold(0_i64, |power, digit| {
-        // no document is long enough to make up for so much
+        // no document is long enough to make up for this exponent
         (power * 10 + i64::from(digit - b'0')).min(1 << 40)
     });
     let digits = digits.trim_start_matches('-').as_bytes();
     let point = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
     let Some(first) = digits.iter().position(|byte| matches!(byte, b'1'..=b'9')) else { return false };
-    // the number is 0.D times ten to the `size`, D beginning with its first digit that is not 0
+    // the number is 0.D times ten to the `size`, where D begins with its first digit that is not 0
     let before = point as i64 - first as i64 + i64::from(first > point);
     let size = if negative { before - power } else { before + power };
     let significant = digits[first..].iter().filter(|byte| **byte != b'.').copied();
     size > 309 || (size == 309 && significant.chain(std::iter::repeat(b'0')).take(309).ge(BEYOND.iter().copied()))
 }
 
-/// The character of the escape with which these bytes begin, and its length.
+/// The character of the escape at the start of these bytes, and its length.
 #[inline(always)]
 pub fn escape(bytes: &[u8]) -> Option<(char, usize)> {
     let c = match bytes.get(1)? {
@@ -51,14 +51,14 @@ pub fn escape(bytes: &[u8]) -> Option<(char, usize)> {
     Some((c, 2))
 }
 
-/// The character of two code units, of which the second is an escape with which these bytes begin.
+/// The character of two code units; the second is an escape at the start of these bytes.
 pub fn pair(first: u32, bytes: &[u8]) -> Option<char> {
     let second = unit(bytes).filter(|second| bytes[1] == b'u' && (0xDC00..0xE000).contains(second))?;
     let high = first.checked_sub(0xD800).filter(|high| bytes[0] == b'\\' && *high < 0x400)?;
     char::from_u32(0x10000 + (high << 10) + (second - 0xDC00))
 }
 
-/// The code unit of an escape of six bytes, whose digits these are from the third on.
+/// The code unit of an escape of six bytes, with its digits from the third byte on.
 #[inline(always)]
 pub fn unit(escape: &[u8]) -> Option<u32> {
     let [_, _, digits @ ..] = escape.first_chunk::<6>()?;
@@ -66,11 +66,11 @@ pub fn unit(escape: &[u8]) -> Option<u32> {
     for digit in digits {
         unit = unit << 4 | HEX[usize::from(*digit)] as u32;
     }
-    // the bits of what is no digit stay
+    // bytes that are no digits have set bits above
     (unit <= 0xFFFF).then_some(unit)
 }
 
-/// The value of each byte as a hexadecimal digit, and of what is none a number with all bits set.
+/// The value of each byte as a hexadecimal digit; for other bytes a number with every bit set.
 static HEX: [i8; 256] = {
     let mut values = [-1; 256];
     let mut value = 0;
@@ -83,8 +83,8 @@ static HEX: [i8; 256] = {
     values
 };
 
-/// The characters of a checked string up to its closing quote, escapes resolved one by one, so that
-/// comparing two keys needs no memory.
+/// The characters of a checked string up to its closing quote, escapes resolved one by one, so that comparing two keys
+/// needs no memory.
 pub struct Unescaped<'a>(pub &'a str);
 
 impl Iterator for Unescaped<'_> {
@@ -113,7 +113,7 @@ pub fn unescape(raw: &str, out: &mut String) {
     }
 }
 
-/// What is seen of a key at a glance: its length, and how it begins and ends.
+/// A quick summary of a key: its length, its beginning and its end.
 pub fn glance(key: &[u8]) -> u32 {
     match key {
         [] => 0,
@@ -137,9 +137,9 @@ pub fn decode(bytes: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(bytes).map_err(|error| Fault::new(error.valid_up_to(), "not UTF-8"))
 }
 
-/// How many bytes from the start need no look: no quote, no backslash, no control character.
-/// Eight at a time, since nearly all of a large payload is the inside of one string. What needs a
-/// look when it is read is what has to be escaped when it is written.
+/// The number of leading bytes without a quote, a backslash or a control character. It takes eight bytes at a time,
+/// since nearly all of a large payload is the inside of one string. The same bytes need an escape when they are
+/// written.
 #[inline(always)]
 pub fn plain_run(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -150,7 +150,7 @@ pub fn plain_run(bytes: &[u8]) -> usize {
         let word = u64::from_le_bytes(*word);
         let quote = word ^ (ONES * b'"' as u64);
         let backslash = word ^ (ONES * b'\\' as u64);
-        // a borrow can only mark a byte behind one that is marked rightly, and the first is taken
+        // a borrow can only mark a byte behind one that is marked rightly, and the first mark is taken
         let hit = ((quote.wrapping_sub(ONES) & !quote)
             | (backslash.wrapping_sub(ONES) & !backslash)
             | (word.wrapping_sub(ONES * 0x20) & !word))

@@ -1,10 +1,10 @@
-//! What is read: kinds of values, keys, numbers, and what is wrong with a document.
+//! The values that the reader gives: kinds, keys, numbers, and faults.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why bytes are not a JSON document, and at which of them that shows. One pointer, since every step
-/// of the reader could hand one on and nearly none does.
+/// The reason why bytes are not a JSON document, with the offset. It is one pointer, since every step of the reader may
+/// return one and hardly any does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault(Box<(usize, Cow<'static, str>)>);
 
@@ -15,12 +15,11 @@ impl Fault {
         Fault(Box::new((at, what.into())))
     }
 
-    /// Offset of the byte, counted from 0.
+    /// The offset of the byte, counted from 0.
     pub fn at(&self) -> usize {
         self.0.0
     }
 
-    /// What is wrong there.
     pub fn what(&self) -> &str {
         &self.0.1
     }
@@ -37,9 +36,8 @@ impl std::error::Error for Fault {}
 /// A key that stands twice in one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duplicate {
-    /// Offset of the second of the two.
+    /// The offset of the second one.
     pub at: usize,
-    /// The key, escapes resolved.
     pub key: String,
 }
 
@@ -52,7 +50,7 @@ pub enum Kind {
     Array,
     /// `"…"`
     String,
-    /// Any number.
+    /// A number.
     Number,
     /// `true` or `false`
     Bool,
@@ -74,22 +72,21 @@ impl Kind {
     }
 }
 
-/// A key of the object that is being read.
+/// A key of the innermost open object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key<'a> {
-    /// Offset of its opening quote.
+    /// The offset of its opening quote.
     pub at: usize,
     /// The key, escapes resolved.
     pub name: Cow<'a, str>,
 }
 
-/// A number as it is spelled in the document.
+/// A number in the document's own spelling.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Number<'a>(pub(super) &'a str);
 
 impl Number<'_> {
-    /// The number, if it is spelled as a plain decimal integer within `u32`: `2` is, `2.0`,
-    /// `2e0` and `-0` are not.
+    /// The number, if it is spelled as a plain decimal integer within `u32`: `2` is, `2.0`, `2e0` and `-0` are not.
     pub fn as_u32(self) -> Option<u32> {
         self.0.bytes().all(|b| b.is_ascii_digit()).then(|| self.0.parse().ok()).flatten()
     }

@@ -16,7 +16,7 @@ use crate::protocol::event::{
 use crate::run::{Judgement, Stopped};
 use crate::seal::VerifiedFrame;
 
-/// What a run knows of itself before it begins.
+/// The writer of this form, with the facts that the run knows before it begins.
 #[derive(Debug)]
 pub struct Events {
     numbered: Numbered,
@@ -24,39 +24,34 @@ pub struct Events {
     census: Census,
     agents: u64,
     credentials: Option<String>,
-    /// Whether the first lines are out.
     begun: bool,
 }
 
-/// What the lines say of the run.
+/// The run's facts for the first lines.
 #[derive(Debug, Default)]
 pub struct About {
-    /// The vendor's word.
     pub vendor: &'static str,
-    /// The vendor's release.
     pub version: String,
-    /// The frame in force.
     pub frame: Option<VerifiedFrame>,
-    /// `frame`, `deny-only` or `ask`, where a frame is in force.
+    /// `frame`, `deny-only` or `ask`, if a frame is in force.
     pub decisions: Option<&'static str>,
     /// Whether the run has a scratch home.
     pub hermetic: bool,
-    /// The folder that the turn works in.
     pub cwd: String,
-    /// The model that was asked for.
+    /// The model that the command line asked for.
     pub model: Option<String>,
     /// The tools that are not offered, each with the operation that it needs.
     pub withheld: Option<Vec<(&'static str, &'static str)>>,
-    /// What lies around and was left out.
+    /// Configuration around the run that was left out.
     pub ambient: Vec<String>,
-    /// What was done to cut the run off from what lies around: which part, and by what.
+    /// The parts of the surroundings that were cut off, each with the means.
     pub imposed: Vec<(&'static str, &'static str)>,
-    /// What could not be: which part, and why.
+    /// The parts that could not be cut off, each with the reason.
     pub unavailable: Vec<(&'static str, &'static str)>,
 }
 
 impl Events {
-    /// For the run of this id.
+    /// `run` is the run's id.
     pub fn new(run: String, about: About) -> Events {
         Events {
             numbered: Numbered::new(run),
@@ -68,7 +63,7 @@ impl Events {
         }
     }
 
-    /// The last line of a run, with what stands before it counted.
+    /// The last line of a run, with its number.
     pub fn closed(&mut self, reason: &str, process: Process) -> String {
         let (events, run) = (self.numbered.said(), self.numbered.run().to_string());
         self.numbered.line(None, &EventBody::StreamClosed { events, reason, run_id: &run, process })
@@ -78,7 +73,7 @@ impl Events {
         self.about.frame.as_ref().map(|frame| frame.digest().to_string())
     }
 
-    /// The step that the frame is about.
+    /// The step that the frame describes.
     fn step(&self) -> Option<Value> {
         let step = &self.about.frame.as_ref()?.frame().step;
         Some(json!({"workflow": step.workflow, "state": step.state, "index": step.index, "attempt": step.attempt}))
@@ -136,7 +131,7 @@ impl Events {
 
     fn requested(&mut self, at: Option<&str>, call: &ToldCall, waits: Option<u64>, seam: &str) -> String {
         let digest = self.digest();
-        // Codex puts the tool's namespace in front of its name
+        // Codex puts the tool's namespace before its name
         let spawns = matches!(call.tool.as_str(), "Agent" | "Task") || call.tool.ends_with("spawn_agent");
         self.agents += u64::from(!call.nested && spawns);
         self.numbered.line(
@@ -213,14 +208,14 @@ impl Events {
     }
 }
 
-/// The names of a list in the vendor's record, whether it has words or objects that carry a `name`; a
-/// record may change its shape, and the line must not.
+/// The names in a list of the vendor's record. Its items are strings or objects with a `name`, since a record may
+/// change its shape and the line must not.
 fn names<'a>(facts: &'a Value, list: &str) -> Option<Vec<&'a str>> {
     let name = |item: &'a Value| item.as_str().or_else(|| item.get("name")?.as_str());
     Some(facts.get(list)?.as_array()?.iter().filter_map(name).collect())
 }
 
-/// The same, with what is wanted of each besides its name.
+/// The names in such a list, each with another value of its item.
 fn named<'a, T>(
     facts: &'a Value,
     list: &str,
@@ -233,7 +228,7 @@ fn named<'a, T>(
     Some(facts.get(list)?.as_array()?.iter().filter_map(one).collect())
 }
 
-/// The figures, and what of them only the vendor's own record has.
+/// The figures, with those that only the vendor's own record has.
 fn usage(figures: &Figures, facts: &Value) -> Usage {
     let word = |name: &str| facts.get(name).and_then(Value::as_str).map(String::from);
     Usage {
@@ -249,19 +244,19 @@ fn usage(figures: &Figures, facts: &Value) -> Usage {
     }
 }
 
-/// An operation as a frame has it.
+/// The operation in the form that a frame has.
 fn as_value(operation: &Operation) -> Value {
     let mut out = Writer::new(Layout::Canonical);
     write_operation(operation, &mut out);
     serde_json::from_str(&out.finish()).unwrap_or_default()
 }
 
-/// Why a run is over, in the protocol's word.
+/// The protocol's word for the reason why a run ended.
 fn reason(end: &TurnEnd<'_>, facts: &Value) -> &'static str {
     let budget = |word: &str| word.contains("budget") || word.contains("max_turns");
     match &end.ending.stopped {
         Some(Stopped::Command { halt: true, .. }) => "steer-halt",
-        // also one that was told to stop, and answered still
+        // including a run that was told to stop and answered all the same
         _ if end.answered => "completed",
         Some(_) => "killed",
         None if facts.get("subtype").and_then(Value::as_str).is_some_and(budget) => "budget",

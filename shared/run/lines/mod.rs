@@ -1,7 +1,7 @@
-//! What a run prints line by line, in one of two forms.
+//! The lines that a run prints, in one of two forms.
 //!
-//! Both are told the same: a turn whose calls are joined up, each asked for once, then decided, then
-//! over, whichever of the vendor's records and the hooks' came first.
+//! Both forms get the same items: each call is requested once, then decided, then over, whichever of the vendor's
+//! records and the hooks' came first.
 
 mod events;
 mod stream;
@@ -18,159 +18,140 @@ use crate::adapter::run::{Figures, Warning};
 /// A call, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub struct ToldCall {
-    /// The vendor's id.
     pub id: String,
-    /// The tool.
     pub tool: String,
-    /// Its input.
     pub input: Option<Box<RawValue>>,
-    /// The operations that it needs, as JSON.
+    /// The operations that the call needs, as JSON.
     pub operations: Option<Box<RawValue>>,
-    /// The paths that it is about, as JSON.
+    /// The paths that the call names, as JSON.
     pub subjects: Option<Box<RawValue>>,
-    /// The sub-agent, on its calls.
+    /// Set on the calls of a sub-agent.
     pub agent: Option<String>,
-    /// The folder that relative paths are relative to.
+    /// The base of relative paths.
     pub cwd: Option<String>,
-    /// Whether it is a sub-agent's.
+    /// Whether a sub-agent made the call.
     pub nested: bool,
 }
 
-/// One thing to be told.
+/// A fact of the turn for one line.
 #[derive(Debug)]
 pub enum Item<'a> {
     /// The vendor's session has begun.
     Started {
-        /// Its id.
         session: Option<&'a str>,
-        /// The model.
         model: Option<&'a str>,
-        /// What else the vendor says of it.
+        /// The rest of the vendor's record.
         facts: &'a Value,
     },
     /// A response of the model.
     Text {
-        /// The words.
         text: &'a str,
-        /// The model call.
+        /// The id of the model call.
         request: Option<&'a str>,
     },
-    /// What the model thought.
+    /// The model's reasoning.
     Thinking {
-        /// The words.
         text: &'a str,
-        /// The model call.
+        /// The id of the model call.
         request: Option<&'a str>,
     },
-    /// How much it has thought so far, by the vendor's estimate.
+    /// The amount of reasoning so far, by the vendor's estimate.
     Estimate {
-        /// Tokens.
+        /// All tokens.
         tokens: u64,
-        /// How many of them are new.
+        /// The new tokens among them.
         delta: Option<u64>,
     },
     /// A call is asked for.
     Requested {
-        /// The call.
         call: &'a ToldCall,
-        /// How long it waits for the embedder, in milliseconds, if it does.
+        /// The time that the call waits for the embedder, in milliseconds, if it waits.
         waits: Option<u64>,
-        /// Where its decision takes hold.
+        /// The place where the call's decision takes hold.
         seam: &'a str,
     },
-    /// It is decided.
+    /// A call is decided.
     Decided {
-        /// The call.
         call: &'a ToldCall,
-        /// The decision.
         judgement: &'a Judgement,
-        /// From the question to the decision, in milliseconds.
+        /// The milliseconds from the question to the decision.
         latency: Option<u64>,
     },
-    /// It is over.
+    /// A call is over.
     Result {
-        /// The call.
         call: &'a ToldCall,
-        /// Whether the vendor calls it a failure, where it says.
+        /// The vendor's own word for whether the call failed.
         failed: Option<bool>,
-        /// Whether it needed an approval which nobody could give.
+        /// Whether the call needed an approval that nobody could give.
         unapproved: bool,
-        /// What the model was told.
+        /// The text that the model got.
         content: &'a str,
-        /// The exit code of a command.
+        /// The exit code, if the call was a command.
         exit_code: Option<i64>,
-        /// The vendor's own record of it.
+        /// The vendor's own record of the call.
         record: Option<&'a Value>,
-        /// Which of the vendor's records that is.
+        /// The vendor's record that the result comes from.
         source: &'a str,
     },
     /// A model call was made.
     ModelCall {
-        /// The vendor's id of it.
+        /// The vendor's id of the model call.
         request: &'a str,
-        /// The model.
         model: Option<&'a str>,
-        /// What it used.
+        /// The tokens and the cost of the model call.
         figures: &'a Figures,
     },
-    /// What is left of a limit.
+    /// The state of a rate limit.
     RateLimit(&'a Value),
-    /// A warning.
     Warning {
-        /// What kind.
         code: Warning,
-        /// What.
         message: &'a str,
     },
-    /// The vendor's service does not take the credentials.
+    /// The vendor's service refuses the credentials.
     Unauthorized {
         /// The vendor's words.
         detail: &'a str,
-        /// The number of the line.
+        /// The number of the record's line.
         line: u64,
     },
-    /// A record that there is no word for.
+    /// A record of a type that this program does not know.
     Opaque {
-        /// The vendor's type of it.
+        /// The record's type.
         kind: &'a str,
-        /// And its subtype.
+        /// The record's subtype.
         subtype: Option<&'a str>,
-        /// SHA-256 over its line.
+        /// SHA-256 over the record's line.
         digest: &'a str,
-        /// The number of the line.
+        /// The number of the record's line.
         line: u64,
     },
     /// A command was answered.
     Answered {
         /// The command's id, or `-`.
         id: &'a str,
-        /// What came of it.
+        /// The refusal, if there is one.
         outcome: Result<(), (Code, &'a str)>,
     },
 }
 
-/// How a run ended.
 #[derive(Debug)]
 pub struct TurnEnd<'a> {
-    /// The turn.
     pub turn: &'a Turn,
-    /// What it came to.
+    /// The turn's outcome.
     pub outcome: Outcome,
-    /// Why, where it did not answer.
+    /// The reason, if there is no answer.
     pub error: Option<&'a str>,
-    /// Whether there is an answer, and it is to be trusted.
+    /// Whether there is an answer that is to be trusted.
     pub answered: bool,
-    /// How the process ended.
     pub ending: &'a Ending,
-    /// What the projections need besides.
+    /// The fields that the `json` form has besides the turn.
     pub printed: &'a Printed<'a>,
-    /// Whether what the step owes was looked for.
+    /// Whether the turn was checked for what the step owes.
     pub checked: bool,
 }
 
-/// One of the two forms.
 pub trait Lines {
-    /// The lines that this makes, with their line feeds. `at` is the vendor's own time of it.
+    /// The lines for an item, with their line feeds. `at` is the vendor's own time of the record.
     fn tell(&mut self, at: Option<&str>, item: &Item<'_>) -> String;
 
     /// The last lines.

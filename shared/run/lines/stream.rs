@@ -1,5 +1,5 @@
-//! `stream-json`: the turn for a script, one complete record a line, the last the object that
-//! `json` prints alone. Types and fields are only ever added; to remove or redefine one raises `v`.
+//! `stream-json`: the turn for a script, one complete record a line; the last line is the object that `json` prints
+//! alone. Types and fields are only ever added; removing or redefining one raises `v`.
 
 use std::collections::HashSet;
 
@@ -11,33 +11,28 @@ use super::{Item, Lines, TurnEnd};
 use crate::protocol::{UNATTENDED, one_line};
 use crate::run::json;
 
-/// What the first line says that no record of the vendor's does.
+/// The facts of the first line that no record of the vendor has.
 #[derive(Debug, Default)]
 pub struct StreamLines {
-    /// The vendor's word.
     pub vendor: &'static str,
-    /// The vendor's release.
     pub version: String,
-    /// The digest of the frame in force.
     pub frame: Option<String>,
-    /// The policy in force, where a frame is.
+    /// The policy, if a frame is in force.
     pub policy: Option<&'static str>,
-    /// The model that was asked for.
+    /// The model that the command line asked for.
     pub model: Option<String>,
-    /// The folder that the turn works in.
     pub cwd: String,
-    /// The prompt.
     pub prompt: String,
-    /// What is out already.
+    /// The records that are written already.
     pub told: StreamTold,
 }
 
-/// What is out of a turn in this form.
+/// The records of a turn that are written already.
 #[derive(Debug, Default)]
 pub struct StreamTold {
-    /// The first line.
+    /// The first line is written.
     begun: bool,
-    /// That these calls needed an approval.
+    /// The calls whose denial for want of an approval is written.
     denied: HashSet<String>,
 }
 
@@ -96,14 +91,14 @@ impl Lines for StreamLines {
             Item::Started { session, model, facts } => self.begin(session, model, facts),
             Item::Text { text, .. } => line(&StreamRecord::Assistant { text }),
             Item::Thinking { text, .. } => line(&StreamRecord::Reasoning { text }),
-            // a sub-agent's own calls: the call that started it stands for them
+            // a sub-agent's own calls have no lines: the call that started it stands for them
             Item::Requested { call, .. } | Item::Decided { call, .. } | Item::Result { call, .. } if call.nested => {
                 String::new()
             }
             Item::Requested { call, .. } => {
                 line(&StreamRecord::ToolUse { id: &call.id, tool: &call.tool, input: call.input.as_deref() })
             }
-            // what the frame decided is a result like another; an approval is somebody's word
+            // a denial by the frame is a result like any other; an approval is given by somebody
             Item::Decided { call, judgement, .. } => {
                 let decision = match (judgement.decided_by.as_str(), judgement.denies()) {
                     ("embedder", false) => "allowed_once",
@@ -135,14 +130,14 @@ impl Lines for StreamLines {
 
     fn end(&mut self, end: &TurnEnd<'_>) -> String {
         let begun = self.begin(None, None, &Value::Null);
-        // an older release says so in its last record alone
+        // an older release reports these denials only in its last record
         let denied = end.turn.denied.iter().map(|denied| self.unapproved(&denied.id, &denied.tool));
         begun + &denied.collect::<String>() + &json(end.turn, end.outcome, end.error, end.answered, end.printed)
     }
 }
 
 impl StreamLines {
-    /// The first two lines, once: a vendor that ends before it has said anything has a turn, too.
+    /// The first two lines, once. A turn whose vendor ends without a record has them too.
     fn begin(&mut self, session: Option<&str>, model: Option<&str>, facts: &Value) -> String {
         if std::mem::replace(&mut self.told.begun, true) {
             return String::new();
@@ -163,7 +158,7 @@ impl StreamLines {
         line(&init) + &line(&StreamRecord::User { text: &self.prompt })
     }
 
-    /// That a call needed an approval which nobody could give, once.
+    /// The line for a call that needed an approval that nobody could give, once.
     fn unapproved(&mut self, id: &str, tool: &str) -> String {
         match self.told.denied.insert(id.into()) {
             true => line(&StreamRecord::Approval { id, tool, decision: "denied", reason: Some(UNATTENDED) }),

@@ -1,4 +1,4 @@
-//! What the hooks decided, by the audit.
+//! The hooks' decisions, from the audit.
 
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use crate::run::embedder::again;
 use crate::run::lines::Item;
 
 impl Merge<'_> {
-    /// Read what is new in the audit, and in the vendor's journal. Before the session is known, whose
-    /// lines they are is not, and a call would be told before the session that it belongs to.
+    /// Read the new lines of the audit and of the vendor's journal. Before the session is known, a line cannot be
+    /// assigned to it, and a call would come before its session.
     pub(super) fn look(&mut self) {
         if !self.begun {
             return;
@@ -39,13 +39,13 @@ impl Merge<'_> {
         }
     }
 
-    /// Whether a decision is about a call that the vendor's record has not come to, and that nobody waits for.
+    /// Whether a decision is about a call that is not in the vendor's record yet and that no hook waits for.
     fn is_ahead(&self, judgement: &Judgement) -> bool {
         let Some(id) = judgement.call_id.as_ref().filter(|_| self.lines.is_some()) else { return false };
         self.calls.get(id).is_none_or(|known| !known.called && known.asked.is_none() && !known.over)
     }
 
-    /// Tell the decisions about this call that were held, or all of them.
+    /// Write the held decisions about this call; `None` for all of them.
     pub(super) fn release(&mut self, id: Option<&str>) {
         let (now, later) = std::mem::take(&mut self.held)
             .into_iter()
@@ -59,8 +59,8 @@ impl Merge<'_> {
         }
     }
 
-    /// Whether a decision is one about this turn. A vendor that never said which session this is has none of the other
-    /// sessions' lines for it.
+    /// Whether a decision belongs to this turn. If the vendor never named its session, a line of a shared audit counts
+    /// only if its call is known.
     pub(super) fn is_own(&self, judgement: &Judgement) -> bool {
         match (&self.turn.session, &judgement.call_id) {
             (None, Some(id)) if self.shared => {
@@ -71,7 +71,7 @@ impl Merge<'_> {
         }
     }
 
-    /// A decision that is not the embedder's, and says that it is, leaves the turn unenforced.
+    /// A decision that falsely names the embedder leaves the turn unenforced.
     pub(super) fn vouched(&mut self, judgement: &mut Judgement) {
         let Some(embedder) = &mut self.embedder else { return };
         if judgement.decided_by == EMBEDDER && !judgement.denies() && !embedder.vouches(judgement) {
@@ -119,15 +119,15 @@ impl Merge<'_> {
         let call = self.known(id).call.clone();
         let mut judgement = judgement.clone();
         if judgement.decision.decision == "replace" && judgement.decision.input.is_none() {
-            // an audit that others read holds no inputs
+            // an audit that others may read holds no inputs
             judgement.decision.input =
                 self.embedder.as_ref().and_then(|embedder| embedder.replaced(id)).map(ToOwned::to_owned);
         }
         self.tell(None, &Item::Decided { call: &call, judgement: &judgement, latency: Some(latency) });
     }
 
-    /// A call that was put to the embedder, and whose hook was gone before a decision could go out: what
-    /// does not stand in the audit did not, so the call is one that was denied.
+    /// A call that the embedder was asked about and whose hook ended before it could answer. If the audit has no line
+    /// for it, no decision went out, so the call was denied.
     pub(super) fn never_decided(&mut self, id: &str) {
         let known = self.known(id);
         if known.asked.is_some() && !known.decided && !known.over {

@@ -1,4 +1,4 @@
-//! What is put to the embedder, and what its answers come to.
+//! Questions to the embedder, and its answers.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ impl Merge<'_> {
         self.request(&asked.call_id, Some(waits), "hook");
     }
 
-    /// The session has begun, or nothing more is heard of it: hear the hooks that were ahead.
+    /// The session has begun, or it never will: handle the questions that came before it.
     pub(super) fn begin(&mut self) {
         self.begun = true;
         for (_, knock) in std::mem::take(&mut self.early) {

@@ -1,4 +1,4 @@
-//! What the vendor's journal tells: its files are looked for until they are there, and read as they grow.
+//! The vendor's journal: its files are looked for until they exist, and are read as they grow.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::os::Follow;
 
 impl Merge<'_> {
     pub(super) fn look_at_journal(&mut self, journal: &'static dyn Journal) {
-        // the session's comes first, and a sub-agent's has its id in its name too
+        // the session's file comes first, since a sub-agent's file has the session's id in its name too
         let agents = self.calls.values().filter_map(|known| known.call.agent.as_ref());
         for id in self.turn.session.iter().chain(agents) {
             if !self.journaling.iter().any(|one| one.id == *id) {
@@ -32,9 +32,9 @@ impl Merge<'_> {
         self.journaling = journaling;
     }
 
-    /// Tell what is new in a file of the journal; what the model says, only in the session's own.
+    /// Write the new records of a journal file; the model's words only from the session's own file.
     pub(super) fn follow_journal(&mut self, journal: &'static dyn Journal, follow: &mut Follow, own: bool) {
-        // one that cannot be read makes the turn unenforced, at its end
+        // an unreadable file makes the turn unenforced at its end
         let _ = follow.lines(&mut |line| {
             let (at, events) = journal.line(line);
             for event in events {

@@ -1,5 +1,5 @@
-//! A turn as it goes: the vendor's stream, the hooks' decisions, the vendor's journal and the embedder,
-//! joined to one row.
+//! A turn in progress: the vendor's stream, the hooks' decisions, the vendor's journal and the embedder, joined into
+//! one sequence.
 
 mod audit;
 mod embedder;
@@ -24,38 +24,38 @@ use crate::run::lines::{Item, Lines, ToldCall};
 use crate::run::{Embedder, Judgement, Knock, Outside, Party, Queue, Stopped, Turn};
 use crate::seal::Digest;
 
-/// How often the hooks' decisions are looked for while there is somebody to tell.
+/// The interval at which the audit is read while lines are printed.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Who decided, in the line of a hook that asked.
+/// The name in `decided_by` if the embedder decided.
 const EMBEDDER: &str = "embedder";
 
-/// Why a call is denied whose hook was gone too soon.
+/// The reason for denying a call whose hook ended too soon.
 const CUT_SHORT: &str = "its hook was ended before a decision could go out";
 
-/// How often the vendor's journal is looked for until it is there.
+/// The interval at which the vendor's journal is looked for until it exists.
 const SEARCH: Duration = Duration::from_millis(200);
 
-/// How long hooks whose calls were denied for the turn's end may take to pass that on.
+/// The time that hooks have to pass on denials at the turn's end.
 const LAST_WORD: Duration = Duration::from_millis(300);
 
-/// How long a hook that asks may be ahead of the vendor's first record.
+/// The longest time that a hook's question may come before the vendor's first record.
 const AHEAD: Duration = Duration::from_secs(3);
 
-/// How long a decision may be ahead of the vendor's record of its call: what was said before the call stands before it. A
-/// call that was made in a script has none.
+/// The longest time that a decision may come before the vendor's record of its call: the text before the call must be
+/// printed before it. A call made in a script has no such record.
 const HELD: Duration = Duration::from_millis(500);
 
-/// A call, and what of it has been told.
+/// A call, and the part of it that is printed.
 #[derive(Debug, Default)]
 struct Known {
     call: ToldCall,
     requested: bool,
     asked: Option<Instant>,
     decided: bool,
-    /// Why it was denied, if it was.
+    /// The reason, if the call was denied.
     denied: Option<String>,
-    /// Whether the vendor's own record has come to it.
+    /// Whether the vendor's own record has the call.
     called: bool,
     over: bool,
 }
@@ -63,17 +63,17 @@ struct Known {
 /// A file of the vendor's journal, which grows with the turn.
 #[derive(Debug)]
 struct Journaling {
-    /// Of what: the session, or one of its sub-agents.
+    /// The id of the session or of a sub-agent.
     id: String,
-    /// Once it is there.
+    /// `None` until the file exists.
     file: Option<Follow>,
 }
 
-/// A turn that runs.
+/// A turn in progress.
 pub struct Merge<'a> {
     journal: Option<&'static dyn Journal>,
     reader: StreamReader,
-    /// What it has come to so far.
+    /// The turn up to now.
     pub turn: Turn,
     show: &'a dyn Fn(&TurnEvent),
     outlet: Queue,
@@ -81,35 +81,35 @@ pub struct Merge<'a> {
     lines: Option<Box<dyn Lines>>,
     embedder: Option<Embedder>,
     audit: Follow,
-    /// Whether other runs may write to it too.
+    /// Whether other runs may write to the audit too.
     shared: bool,
     judgements: Vec<Judgement>,
-    /// Decisions about calls that the vendor's record has not come to.
+    /// Decisions about calls that are not in the vendor's record yet.
     held: Vec<Judgement>,
-    /// Since when they are.
+    /// The time when the oldest of them came.
     since: Option<Instant>,
     home: PathBuf,
     journaling: Vec<Journaling>,
     searched: Option<Instant>,
-    /// What the model said by the stream, and not by the journal yet.
+    /// Text that the stream had and the journal does not have yet.
     unsaid: Vec<TurnEvent>,
-    /// And the other way round.
+    /// Text that the journal had and the stream does not have yet.
     said_first: Vec<TurnEvent>,
     calls: HashMap<String, Known>,
     order: Vec<String>,
-    /// What is left of each limit, as it was told last.
+    /// The state of each limit as it was printed last.
     limits: Vec<Value>,
     line: u64,
-    /// Whether the vendor has said that its session has begun: the first thing that is told of it.
+    /// Whether the vendor has reported its session, which is the first line.
     begun: bool,
-    /// What the hooks said before that, and since when.
+    /// Questions from before that, each with its time.
     early: Vec<(Instant, Knock)>,
     fault: Option<String>,
 }
 
 impl<'a> Merge<'a> {
-    /// Before its first line. `audit` is where the hooks' lines are, from this byte on; `home` the
-    /// folder in which the vendor keeps its records; `outlet` where it is told.
+    /// `audit` is the file with the hooks' lines, read from this byte on; `home` is the folder of the vendor's records;
+    /// `outlet` takes the lines.
     pub fn new(
         vendor: &dyn Run,
         audit: (PathBuf, u64),
@@ -146,28 +146,25 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Tell it in lines as it goes.
     pub fn telling(self, lines: Option<Box<dyn Lines>>) -> Merge<'a> {
         Merge { lines, ..self }
     }
 
-    /// Whether the audit may have lines of other runs in it.
     pub fn sharing(self, shared: bool) -> Merge<'a> {
         Merge { shared, ..self }
     }
 
-    /// Put calls to an embedder.
     pub fn asking(self, embedder: Option<Embedder>) -> Merge<'a> {
         Merge { embedder, ..self }
     }
 
-    /// What is to be told first once the vendor has been started; of a turn that could not be, nothing is.
+    /// Warnings that come first once the vendor has started. If it does not start, they are not printed.
     pub fn warning(self, warnings: &'a [(Warning, String)]) -> Merge<'a> {
         Merge { warnings, ..self }
     }
 
-    /// What is left when the process has ended: the decisions that were not read yet, and the calls
-    /// that nothing more was heard of. An audit that cannot be read leaves the turn unenforced.
+    /// Handle the rest after the process has ended: decisions that were not read yet, and calls without a result. An
+    /// unreadable audit leaves the turn unenforced.
     pub fn settle(&mut self) -> Vec<Judgement> {
         (self.searched, self.begun) = (None, true);
         self.look();
@@ -202,17 +199,18 @@ impl<'a> Merge<'a> {
         std::mem::take(&mut self.judgements)
     }
 
-    /// The last that is to be said, and all of it written. What was told in lines ends in lines.
+    /// Write the end. A turn that was printed in lines ends in lines.
     ///
     /// # Errors
-    /// Why it could not be.
+    /// # Errors
+    /// The reason why the output is not whole.
     pub fn end(self, end: impl FnOnce(&Turn, Option<&mut (dyn Lines + 'static)>) -> String) -> Result<(), String> {
         let Merge { turn, outlet, mut lines, .. } = self;
         outlet.put(end(&turn, lines.as_deref_mut()));
         outlet.finish()
     }
 
-    /// Why a call is refused whose tool is not offered, by tool.
+    /// The reasons for refusing calls of tools that are not offered, by tool.
     pub fn withholding(mut self, withheld: HashMap<&'static str, String>) -> Merge<'a> {
         self.turn.withheld = withheld;
         self
@@ -224,7 +222,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The call of this id, made known where it is not.
+    /// The call with this id, added if it is new.
     fn known(&mut self, id: &str) -> &mut Known {
         if !self.calls.contains_key(id) {
             self.order.push(id.into());
@@ -234,7 +232,7 @@ impl<'a> Merge<'a> {
             .or_insert_with(|| Known { call: ToldCall { id: id.into(), ..ToldCall::default() }, ..Known::default() })
     }
 
-    /// Tell that a call is asked for, once.
+    /// Write that a call is requested, once.
     fn request(&mut self, id: &str, waits: Option<u64>, seam: &str) {
         let known = self.known(id);
         if std::mem::replace(&mut known.requested, true) {
@@ -244,7 +242,7 @@ impl<'a> Merge<'a> {
         self.tell(None, &Item::Requested { call: &call, waits, seam });
     }
 
-    /// One event of the vendor's. `line` is the record that it came from.
+    /// Handle one event of the vendor's. `line` is the record that it came from.
     fn event(&mut self, at: Option<&str>, event: TurnEvent, line: &[u8], source: &str) {
         match &event {
             TurnEvent::Started { session, model, facts } => {
@@ -264,7 +262,7 @@ impl<'a> Merge<'a> {
                 let message = format!("{hook}: {why}");
                 self.tell(at, &Item::Warning { code: Warning::HookFailed, message: &message });
             }
-            // Codex says it again after each model call
+            // Codex repeats it after each model call
             TurnEvent::RateLimit { info } if self.limits.contains(&**info) => {}
             TurnEvent::RateLimit { info } => {
                 self.limits.retain(|before| before.get("window") != info.get("window"));
@@ -300,7 +298,8 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Whether a call is under way. A vendor's own record of one may begin when it runs; it may wait for its decision before.
+    /// Whether a call is under way. The vendor may write the call's record only when it runs, so a call that waits for
+    /// its decision counts.
     fn under_way(&self) -> bool {
         self.calls.values().any(|known| known.requested && !known.over)
             || self.embedder.as_ref().is_some_and(Embedder::waits)
@@ -318,19 +317,20 @@ impl Party for Merge<'_> {
         self.line += 1;
         self.since = self.since.map(|_| Instant::now());
         if self.lines.is_some() {
-            // what the vendor says of a call, it says after the hook's word
+            // the vendor reports on a call after the hook has answered
             self.look();
         }
         let (at, events) = self.reader.line(line);
         for event in events {
             if !self.begun && self.lines.is_some() && matches!(event, TurnEvent::Result(_)) {
-                // a call is over, so nobody says any more that the session has begun; the hook's word comes first
+                // a call is over, so the record of the session's start is not to be expected any more; the hook's line
+                // comes first
                 self.begin();
                 self.look();
             }
             (self.show)(&event);
-            // a stream beside which there is a journal has no ids that the hook saw; the journal has, in one row with what is
-            // said
+            // where there is a journal, the stream lacks the ids that the hook saw; the journal has them, in sequence
+            // with the text
             match (&event, self.journal) {
                 _ if self.lines.is_none() => {}
                 (TurnEvent::Requested { .. } | TurnEvent::Result(_), Some(_)) => {}
@@ -351,7 +351,7 @@ impl Party for Merge<'_> {
     }
 
     fn outside(&mut self, outside: Outside) -> Option<Stopped> {
-        // what is said now may end the waiting
+        // this news may end the waiting, so this is read before
         let under_way = self.under_way();
         let (told, stopped) = match (outside, self.embedder.as_mut()) {
             (Outside::Unread, _) => (Vec::new(), Some(Stopped::Unread)),
@@ -387,7 +387,7 @@ impl Party for Merge<'_> {
     }
 
     fn pause(&self) -> Option<Duration> {
-        // the glance is short beside every deadline, so it sees to them as well
+        // the interval is short beside every deadline, so it serves for them as well
         self.lines.is_some().then_some(GLANCE)
     }
 
@@ -398,7 +398,7 @@ impl Party for Merge<'_> {
         self.turn.stopping(self.under_way());
         let told = self.embedder.as_mut().map(|embedder| embedder.stopping(by));
         self.told(told.unwrap_or_default());
-        // a vendor that is told to stop stops its hooks too, and they have something to pass on
+        // a vendor that is told to stop stops its hooks too, and they have denials to pass on
         let until = Instant::now() + LAST_WORD;
         while self.calls.values().any(|known| known.asked.is_some() && !known.decided) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
@@ -412,23 +412,23 @@ impl Party for Merge<'_> {
     }
 }
 
-/// Whether a decision is about another call than this one, whatever its id says.
+/// Whether a decision is about another call, although it has this call's id.
 fn another(call: &ToldCall, judgement: &Judgement) -> bool {
     let tool = judgement.tool.as_ref().is_some_and(|tool| *tool != call.tool);
     let input = match (&judgement.input, &call.input) {
         (Some(one), Some(other)) => !same(one, other),
-        // an audit that others read holds no inputs
+        // an audit that others may read holds no inputs
         _ => false,
     };
     tool || input
 }
 
-/// Whether it is what the model says or thinks.
+/// Whether the event is text or reasoning of the model.
 fn is_said(event: &TurnEvent) -> bool {
     matches!(event, TurnEvent::Text { .. } | TurnEvent::Thinking { .. })
 }
 
-/// Take one that is equal out, if there is one.
+/// Remove one equal event, if there is one.
 fn take(from: &mut Vec<TurnEvent>, event: &TurnEvent) -> bool {
     let place = from.iter().position(|other| other == event);
     place.map(|place| from.remove(place)).is_some()
@@ -442,7 +442,7 @@ fn raw(value: &Value) -> Option<Box<RawValue>> {
     to_raw_value(value).ok()
 }
 
-/// Operations, as a frame has them.
+/// Operations in the form that a frame has.
 fn operations(all: &[Operation]) -> Option<Box<RawValue>> {
     let mut out = Writer::new(Layout::Canonical);
     out.array();

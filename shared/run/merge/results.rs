@@ -1,4 +1,4 @@
-//! How calls ended: by the vendor's record, by what the model was told, and by their denial.
+//! The results of calls: from the vendor's record, from the text that the model got, and from denials.
 
 use serde_json::Value;
 
@@ -7,9 +7,8 @@ use crate::adapter::run::CallEnd;
 use crate::run::lines::Item;
 
 impl Merge<'_> {
-    /// The results of calls in a script that the vendor turned down: they have no record, and what the script was told is all
-    /// there is. A command may run on when its script has ended, so it is looked at last, unless the script says what
-    /// became of it.
+    /// The results of calls in a script that the vendor turned down. They have no record, only the text that the script
+    /// got. A command may outlive its script, so it comes last, unless the script reports on it.
     pub(super) fn turned_down(&mut self, at: Option<&str>, told: &str, last: bool) {
         let Some(journal) = self.journal else { return };
         let left = |id: &String| {
@@ -28,7 +27,7 @@ impl Merge<'_> {
         };
         let mut left: Vec<CallEnd> = self.order.iter().filter_map(left).collect();
         if !last {
-            // a script is told of one at a time
+            // a script gets the text of one call at a time
             left.truncate(1);
         }
         for end in left {
@@ -36,7 +35,7 @@ impl Merge<'_> {
         }
     }
 
-    /// The results of calls that were under way when the turn ended, and were ended with it.
+    /// The results of calls that ended with the turn.
     pub(super) fn ended_with_the_turn(&mut self) {
         if self.journal.is_none() || self.turn.is_stopping() {
             return;
@@ -50,8 +49,8 @@ impl Merge<'_> {
         }
     }
 
-    /// The results of calls that were denied, and of which the vendor's record has nothing under their
-    /// ids: those inside a script of Codex's, and those that a stop cut short.
+    /// The results of denied calls whose ids are not in the vendor's record: calls inside a script of Codex, and calls
+    /// that a stop cut short.
     pub(super) fn denied_within(&mut self, at: Option<&str>) {
         let left = |(id, known): (&String, &Known)| {
             let content = known.denied.clone().filter(|_| !known.over)?;
@@ -63,7 +62,7 @@ impl Merge<'_> {
         }
     }
 
-    /// Tell a result, once.
+    /// Write a result, once.
     pub(super) fn result(&mut self, at: Option<&str>, end: &CallEnd, source: &str) {
         let CallEnd { call_id: id, failed, withheld, content, exit_code, record, unapproved, .. } = end;
         self.release(Some(id));
