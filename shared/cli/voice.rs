@@ -86,8 +86,11 @@ impl Arguments {
         }
     }
 
-    /// One value or more, up to the next flag.
+    /// One value or more, up to the next flag; what is joined to the flag stands alone.
     pub(super) fn texts(&mut self) -> Result<Vec<String>, Stop> {
+        if let Some(joined) = self.joined() {
+            return Ok(vec![text(joined, &self.flag)?]);
+        }
         let first = self.text()?;
         let more = self.parser.try_raw_args().map(|mut rest| {
             let mut more = Vec::new();
@@ -113,7 +116,6 @@ impl Arguments {
     }
 
     /// What is joined to the flag that was read last.
-    #[cfg(feature = "run")]
     pub(super) fn joined(&mut self) -> Option<OsString> {
         self.parser.optional_value()
     }
@@ -292,6 +294,11 @@ fn no_operation(word: &str) -> Stop {
     }
     if meant.is_empty() {
         meant = nearest(word, &names);
+    }
+    if meant.is_empty() {
+        let parts: Vec<&str> = names.iter().flat_map(|name| name.split('.')).collect();
+        let near = nearest(word, &parts);
+        meant = names.into_iter().filter(|name| name.split('.').any(|part| near.contains(&part))).collect();
     }
     match meant.is_empty() {
         true => Stop::usage(format!("{mistake}; there are {}, and mcp.call:SERVER/TOOL", names.join(", "))),

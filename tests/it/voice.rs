@@ -216,7 +216,7 @@ fn what_else_is_mistyped_is_answered_in_the_same_words() {
             "mh-frame-seal --new --admit mcp.call:github",
             "\"mcp.call:github\" is no operation: a tool of an MCP server is mcp.call:SERVER/TOOL",
         ),
-        ("mh-frame-seal --new --scope src/** raed", "\"raed\" is no operation; did you mean file.read?"),
+        ("mh-frame-seal --new --scope src/** raed", "\"raed\" is no operation; did you mean file.read or web.read?"),
         // a value that is none
         ("mh-frame-seal step.json -o", "-o takes a value, and none is given …"),
         (
@@ -333,6 +333,11 @@ fn a_value_that_begins_with_a_dash_is_joined() {
     assert_eq!(seal(&["--output=-x.json"]).code, 0);
     assert_eq!(run("mh-frame-verify", [name]).code, 0);
     assert_eq!(Run::of("mh-frame-verify").folder(scratch.root()).args(["--", "-x.json"]).answer().code, 0);
+    // and what is joined stands alone, where more could follow
+    let joined =
+        Run::of("mh-frame-verify").folder(scratch.root()).args(["--admits=file.read", "--", "-x.json"]).answer();
+    assert_eq!((joined.code, &*joined.stderr), (0, ""));
+    assert_eq!(run("mh-frame-verify", ["--admits=shell", name]).code, 1);
     // a lone dash is a value: standard output
     assert_eq!(seal(&["-o", "-"]).stdout, answer.stdout);
 }
