@@ -7,6 +7,7 @@ mod held;
 mod lint;
 pub mod mcp;
 mod operation;
+mod place;
 mod read;
 mod text;
 mod write;
