@@ -256,7 +256,7 @@ fn the_events_of_runs_are_all_that_their_schema_has() {
     lines.iter().for_each(|line| seen.look(line));
     // an audit of somebody's own holds no inputs, not even those that a decider gave
     let room = Room::new();
-    let decision = r#"{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"c1","decision":{"decision":"replace","input":{}}}"#;
+    let decision = r#"{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"c1","decision":{"decision":"replace","input":{"command":"y"}}}"#;
     let decider =
         format!("exec:{}", room.program("decide", &format!("#!/bin/sh\ncat >&2\necho '{decision}'\n")).display());
     let audit = room.path("kept");
