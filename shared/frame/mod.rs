@@ -6,6 +6,7 @@ mod held;
 mod lint;
 pub(crate) mod mcp;
 mod operation;
+mod place;
 mod read;
 mod text;
 mod write;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::place::MemberPlace;
 use super::{Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow};
 use crate::json::{Fault, Key, Kind, Reader};
 
@@ -96,59 +97,6 @@ pub fn read_telling(bytes: &[u8], most: usize) -> Result<Document, Fault> {
     let mut wrong = form.wrong.into_iter();
     let frame = wrong.next().map_or(Ok(frame), Err);
     Ok(Document { tag, tag_at: form.tag_at, frame, more: wrong.collect(), untold: form.untold, digest })
-}
-
-/// A value's place, put into words only for a fault.
-#[derive(Clone, Copy)]
-struct MemberPlace {
-    list: &'static str,
-    index: Option<usize>,
-    field: &'static str,
-    /// If `field` is a list itself: the index in it, and the key behind that.
-    inner: Option<usize>,
-    last: &'static str,
-}
-
-impl fmt::Display for MemberPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.list)?;
-        if let Some(index) = self.index {
-            write!(f, "[{index}]")?;
-        }
-        f.write_str(self.field)?;
-        if let Some(inner) = self.inner {
-            write!(f, "[{inner}]")?;
-        }
-        f.write_str(self.last)
-    }
-}
-
-impl From<&'static str> for MemberPlace {
-    fn from(list: &'static str) -> Self {
-        MemberPlace { list, index: None, field: "", inner: None, last: "" }
-    }
-}
-
-impl MemberPlace {
-    fn item(self, index: usize) -> MemberPlace {
-        match self.index {
-            None => MemberPlace { index: Some(index), ..self },
-            Some(_) => MemberPlace { inner: Some(index), ..self },
-        }
-    }
-
-    fn dot(self, key: &'static str) -> MemberPlace {
-        match self.inner {
-            None => MemberPlace { field: key, ..self },
-            Some(_) => MemberPlace { last: key, ..self },
-        }
-    }
-
-    /// The last key on the way to the place.
-    fn last(self) -> &'static str {
-        let way = [self.last, self.field, self.list].into_iter().find(|key| !key.is_empty()).unwrap_or_default();
-        way.rsplit('.').next().unwrap_or(way)
-    }
 }
 
 struct FrameReader<'a> {
@@ -542,15 +490,23 @@ impl<'a> FrameReader<'a> {
 
     fn needed<T: Default>(&mut self, value: Option<T>, place: impl Into<MemberPlace>, at: usize) -> T {
         value.unwrap_or_else(|| {
-            let place = place.into();
-            self.wrong(at, format!("`{place}` is missing"));
-            if let Some(wrong) = self.wrong.last_mut().filter(|_| self.untold == 0) {
-                wrong.missing = Some(place.last());
-            }
+            self.missing(place.into(), at);
             T::default()
         })
     }
 
+    // out of `needed`, of which there is one for each type
+    #[cold]
+    #[inline(never)]
+    fn missing(&mut self, place: MemberPlace, at: usize) {
+        self.wrong(at, format!("`{place}` is missing"));
+        if let Some(wrong) = self.wrong.last_mut().filter(|_| self.untold == 0) {
+            wrong.missing = Some(place.last());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
     fn wrong(&mut self, at: usize, what: String) {
         match self.wrong.len() < self.most {
             true => self.wrong.push(Misshapen { at, what, missing: None }),

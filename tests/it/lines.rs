@@ -269,7 +269,7 @@ fn runs_write_every_event_of_the_schema() {
     lines.iter().for_each(|line| seen.look(line));
     // an audit by --audit holds no inputs, not even those of a decider
     let room = Room::new();
-    let decision = r#"{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"c1","decision":{"decision":"replace","input":{}}}"#;
+    let decision = r#"{"format":"metaharness.command/1","id":"1","command":"tool.decide","call_id":"c1","decision":{"decision":"replace","input":{"command":"y"}}}"#;
     let decider =
         format!("exec:{}", room.program("decide", &format!("#!/bin/sh\ncat >&2\necho '{decision}'\n")).display());
     let audit = room.path("kept");
