@@ -15,6 +15,7 @@ use crate::seal::{self, VerifiedFrame};
 
 /// The facts for a judgement besides the options and the payload.
 pub struct Surroundings<'a> {
+    /// The environment in which the hook runs.
     pub environment: Environment<'a>,
     /// The folder that replaces the process's own.
     pub folder: Option<PathBuf>,
