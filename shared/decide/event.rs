@@ -120,7 +120,6 @@ mod tests {
     const EVENTS: [Event; 6] =
         [Event::Gate, Event::Approval, Event::Prompt, Event::Start, Event::Passing, Event::Unknown];
 
-    /// Every possible occasion.
     fn all() -> impl Iterator<Item = Occasion> {
         let bits = [false, true];
         EVENTS.into_iter().flat_map(move |event| {

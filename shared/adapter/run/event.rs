@@ -16,7 +16,6 @@ pub enum TurnEvent {
     },
     /// `text`: a whole response of the model.
     Text {
-        /// The response.
         text: String,
         /// The vendor's id of the model call.
         request: Option<String>,
@@ -47,13 +46,9 @@ pub enum TurnEvent {
     /// `tool.result`
     Result(CallEnd),
     /// The model got the output of a script that made calls.
-    Script {
-        /// The output.
-        content: String,
-    },
+    Script { content: String },
     /// The reply stopped at the output cap, and the vendor lets the model go on with it.
     Continued,
-    /// A model call was made.
     ModelCall {
         /// The vendor's id of the model call.
         request: String,
@@ -73,14 +68,12 @@ pub enum TurnEvent {
     HookAnswered,
     /// A hook of ours failed, by the vendor's record.
     HookFailed {
-        /// The hook's name.
         hook: String,
         /// The vendor's words.
         why: String,
     },
     /// `warning`
     Notice {
-        /// The kind of the warning.
         code: Warning,
         /// The vendor's words.
         text: String,
@@ -119,7 +112,6 @@ pub enum TurnEvent {
     Opaque {
         /// The record's type.
         kind: String,
-        /// The record's subtype.
         subtype: Option<String>,
     },
 }
@@ -201,9 +193,7 @@ impl Warning {
 /// The tokens and model calls of a turn. An unknown figure is `None`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Input tokens.
     pub input: Option<u64>,
-    /// Output tokens.
     pub output: Option<u64>,
     /// Input tokens from the vendor's cache.
     pub cached: Option<u64>,
@@ -230,7 +220,6 @@ impl Figures {
 /// The end of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallEnd {
-    /// The id of the call.
     pub call_id: String,
     /// Whether the vendor calls it a failure.
     pub failed: bool,

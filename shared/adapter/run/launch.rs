@@ -13,10 +13,8 @@ use crate::decide::Policy;
 use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
 
-/// An order for a launch.
 #[derive(Debug, Clone)]
 pub struct LaunchOrder {
-    /// The vendor of the program.
     pub vendor: &'static dyn Run,
     pub program: PathBuf,
     pub hook: String,
@@ -61,7 +59,6 @@ pub enum Credentials {
     Inherit,
     /// A key in a variable.
     ApiKey,
-    /// None.
     None,
 }
 
@@ -69,7 +66,6 @@ pub enum Credentials {
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
     pub program: PathBuf,
-    /// The arguments.
     pub arguments: Vec<OsString>,
     /// Whether the environment is cleared first.
     pub clear: bool,

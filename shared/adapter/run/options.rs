@@ -48,7 +48,6 @@ impl VendorOptions {
 /// An option that sets a key of the configuration.
 #[derive(Debug)]
 pub struct SettingOption {
-    /// The option's long name.
     pub option: &'static str,
     /// The name that people use.
     pub shown: &'static str,

@@ -14,7 +14,6 @@ pub struct Loss {
     pub key: String,
     /// Its effect.
     pub what: String,
-    /// The remedy.
     pub remedy: String,
 }
 
@@ -24,7 +23,6 @@ impl Loss {
         Loss { file: String::new(), key: key.into(), what: what.into(), remedy: remedy.into() }
     }
 
-    /// The loss with its file.
     pub fn within(self, file: impl Into<String>) -> Loss {
         Loss { file: file.into(), ..self }
     }
@@ -91,7 +89,6 @@ impl SeenFile {
 /// Another person's hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherHook {
-    /// The event.
     pub event: &'static str,
     /// Its command, or its value in place of one.
     pub command: String,

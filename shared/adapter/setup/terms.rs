@@ -46,7 +46,6 @@ impl Flags<'_> {
         }
     }
 
-    /// The hook's arguments.
     pub fn arguments(&self) -> Vec<String> {
         let (pin, deadline) = (self.pin.map(ToString::to_string), self.deadline.map(|seconds| seconds.to_string()));
         let value = |name: &'static str, value: Option<&str>| value.map(|value| vec![name.into(), value.into()]);

@@ -76,7 +76,6 @@ enum Head {
     Glob,
     /// The pattern is searched for in files.
     Search,
-    /// There is no pattern.
     None,
 }
 

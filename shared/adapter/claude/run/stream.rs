@@ -29,7 +29,6 @@ const NO_MODEL: &str = "<synthetic>";
 /// The vendor's word for a reply that stopped at the output cap and was not continued again.
 const CAPPED: &str = "max_output_tokens";
 
-/// Reads Claude Code's stream.
 #[derive(Debug, Default)]
 pub struct StreamJson {
     requests: HashSet<String>,

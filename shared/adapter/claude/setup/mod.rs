@@ -159,7 +159,6 @@ fn is_ours(entry: &Spanned) -> bool {
     runs(entry.get("command")) || entry.get("args").is_some_and(|args| args.items().iter().any(|word| runs(Some(word))))
 }
 
-/// The hook entries of a group.
 fn entries(group: &Spanned) -> &[Spanned] {
     group.get("hooks").map(Spanned::items).unwrap_or_default()
 }

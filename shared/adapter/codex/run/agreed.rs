@@ -123,7 +123,6 @@ fn hear(lines: &mpsc::Receiver<Vec<u8>>) -> Result<[Value; 3], String> {
 struct Meant<'a> {
     /// The line of its entries.
     command: &'a str,
-    /// The launch's sandbox.
     sandbox: &'a str,
     /// The settings that the launch gives.
     settings: &'a [String],

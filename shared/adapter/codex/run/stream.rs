@@ -12,7 +12,6 @@ const NO_KEY: &str = "Missing environment variable";
 /// The beginning of its messages while it tries to reach the model's service.
 const TRIES: &str = "Reconnecting";
 
-/// Reads Codex's stream.
 #[derive(Debug, Default)]
 pub struct ExecJson {
     messages: u64,

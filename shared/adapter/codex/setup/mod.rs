@@ -159,7 +159,6 @@ fn wholly_ours(group: &Spanned) -> bool {
     !entries(group).is_empty() && entries(group).iter().all(is_ours)
 }
 
-/// The groups of an event.
 fn groups<'a>(root: &'a Spanned, event: &str) -> &'a [Spanned] {
     root.find(&["hooks", event]).map(Spanned::items).unwrap_or_default()
 }
