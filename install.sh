@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install the programs and try them: built here, which needs a Rust toolchain and, the first time, a network for the
-# crates; or from a release, which needs no more than tar and sha256sum or shasum.
+# Install the programs and try them. Without --from they are built here, which needs a Rust toolchain and, the first
+# time, a network for the crates. A release needs only tar and sha256sum or shasum.
 set -eu
 
 usage() {
@@ -26,7 +26,7 @@ END
 
 programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify mh-setup mh-run'
 
-# where this script really lies: it may have been started through a link
+# the script's real place: it may have been started through a link
 self=$0
 while [ -L "$self" ]; do
     link=$(readlink "$self")
@@ -42,7 +42,7 @@ fail() {
     exit 1
 }
 
-# The command line is wrong: the same code as the programs have for that.
+# The command line is wrong. The exit code is the programs' own for that.
 misused() {
     echo "install.sh: $*; see --help" >&2
     exit 2
@@ -55,14 +55,14 @@ needed() {
 
 scratch=
 stage=
-# folders that an installation which did not come to its end has made
+# folders of an installation that did not end
 made=
 tidy() {
     rm -rf ${scratch:+"$scratch"} ${stage:+"$stage"}
     remove_folders "$made"
 }
 
-# Take away those of these folders, one a line, that are empty; the deepest first.
+# Remove those of these folders, one a line, that are empty; the deepest first.
 remove_folders() {
     printf '%s' "$1" | sort -r | while IFS= read -r folder; do rmdir "$folder" 2>/dev/null || :; done
 }
@@ -70,21 +70,21 @@ trap tidy EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# By one of the builds below, or from a release. Sets $built, the folder of the programs, and $root, that of the
-# frames and payloads that go with them.
+# Provide the programs by one of the builds below, or from a release. Sets $built, the folder of the programs, and
+# $root, the folder of their frames and payloads.
 provide() {
     scratch=$(mktemp -d)
     if [ -n "$from" ]; then unpack; else "$1"; fi
 }
 
-# What --try shows is built without what only mh-setup and mh-run need, and to be soon there.
+# Build for --try, without the parts that only mh-setup and mh-run need, so that it is soon done.
 build_to_try() {
     [ -f "$here/Cargo.toml" ] || fail "there is no source beside this script; --from TARBALL tries a release"
     toolchain
     place_target
     echo 'building, which takes half a minute the first time, and then a network for the crates' >&2
     programs='mh-hook-claude mh-hook-codex mh-frame-seal mh-frame-verify'
-    # by name, since a configuration of cargo may name another one to build for
+    # by name, since cargo's configuration may name another target
     host=$(rustc -vV | sed -n 's/^host: //p')
     (cd "$here" && cargo build --profile try --no-default-features --bins --locked --target "$host" \
         --target-dir "$target") >&2 || unbuilt
@@ -111,7 +111,7 @@ unbuilt() {
     fail "it could not be built, and cargo says above why; nothing was changed. Crates that could not be fetched need a network this once"
 }
 
-# Sets $target, where what is built goes: a checkout that cannot be written to is built elsewhere.
+# Sets $target, the folder for the build: outside the checkout if that cannot be written to.
 place_target() {
     target=$here/target
     if ! mkdir -p "$target" 2>/dev/null || [ ! -w "$target" ]; then target=$scratch/target; fi
@@ -131,24 +131,24 @@ sum() {
     if command -v sha256sum >/dev/null 2>&1; then sha256sum; else shasum -a 256; fi <"$1" | cut -d ' ' -f 1
 }
 
-# What a list of sums says about a file.
+# The sum of a file in a list of sums.
 sum_in() {
     while read -r hex name; do
         case $name in "$2" | "*$2") echo "$hex" ;; esac
     done <"$1" | tr A-F a-f | sort -u
 }
 
-# By its first bytes: a program, of how many bits, for which machine.
+# The kind of a file by its first bytes: a program, of how many bits, for which machine.
 kind() {
     od -An -tx1 -N20 "$1" | tr -d ' \n' | cut -c 1-12,37-40
 }
 
-# Check a release, sum first, and lay it out in a fresh folder.
+# Check a release, sum first, and unpack it into a fresh folder.
 unpack() {
     command -v sha256sum >/dev/null 2>&1 || command -v shasum >/dev/null 2>&1 ||
         fail 'there is neither sha256sum nor shasum here, so no sum can be checked'
     [ -f "$from" ] || fail "there is no file $from"
-    # what is checked is what is unpacked
+    # check the same bytes that are unpacked
     cp "$from" "$scratch/tarball"
 
     says='--sha256'
@@ -166,7 +166,7 @@ unpack() {
     if ! tar -tzf "$scratch/tarball" >"$scratch/names" 2>/dev/null || ! tar -tzvf "$scratch/tarball" >"$scratch/kinds" 2>/dev/null; then
         fail "$from cannot be unpacked: it is cut short, or no release"
     fi
-    # nothing above its own folder, nothing hidden, no link: neither absolute nor .. passes this
+    # nothing above its own folder, nothing hidden, no link: neither absolute paths nor .. match this
     if odd=$(grep -vE '^metaharness-hooks-[A-Za-z0-9._+-]+(/[A-Za-z0-9][A-Za-z0-9._+-]*)*/?$' "$scratch/names"); then
         fail "$from is no release, and was not unpacked: a file in it is named $(echo "$odd" | sed -n 1p)"
     fi
@@ -198,7 +198,7 @@ unpack() {
     done
 }
 
-# Whether all programs in this folder start and say who they are.
+# Whether every program in this folder starts and prints its version.
 all_start() {
     for program in $programs; do
         said=$("$1/$program" --version 2>&1 </dev/null) || said="exit $? $said"
@@ -212,8 +212,8 @@ all_start() {
 show() {
     echo "\$ $1"
     shift
-    # a hook that blocks ends with 2, which is what is to be seen here; its stderr must be a pipe that
-    # somebody reads, as the vendors' are, or the answer to Codex has to do without exit 2
+    # a hook that blocks ends with 2, which this has to show. Its stderr must be a pipe with a reader, as the vendors'
+    # are, or the answer to Codex has to do without exit 2
     out=$({ { "$@" 2>&1 >&3 3>&- && echo 0 >"$scratch/code" || echo $? >"$scratch/code"; } | cat >/dev/null; } 3>&1)
     code=$(cat "$scratch/code")
     printf '%s\n' "${out:-(nothing on standard output)}"
@@ -247,7 +247,7 @@ try() {
     echo '"go on". Writing is not: both hear why, and exit code 2 keeps the call from running.'
 }
 
-# Make a folder, and note the ones that were not there, so that they can go again.
+# Make a folder, and record the new ones, so that they can be removed again.
 make() {
     missing=$1
     while [ ! -d "$missing" ] && [ "$missing" != / ] && [ "$missing" != . ]; do
@@ -262,7 +262,7 @@ install_all() {
     provide build
     make "$bin"
     make "$share"
-    # all of them beside, each tried there, then renamed: a hook that runs right now is not disturbed
+    # copy every program beside its place, try it there, and then rename it: this does not disturb a hook that runs
     stage=$(mktemp -d "$bin/.mh-new.XXXXXX")
     for program in $programs; do
         cp "$built/$program" "$stage/$program"
@@ -308,12 +308,12 @@ they would write, without writing it: $setup VENDOR --print --frame FILE
 END
 }
 
-# The frame that the next commands would name has to be one.
+# Check that the frame for the next commands is one.
 verified() {
     [ -z "$frame" ] || why=$("$stage/mh-frame-verify" --quiet "$frame" 2>/dev/null) || fail "$why; nothing was changed"
 }
 
-# The man pages and completions: each of them, and where its reader looks for it below share.
+# The man pages and completions, each with its reader's place below share.
 manual() {
     for program in $programs; do
         "$1" "man/$program.1" "$prefix/share/man/man1/$program.1"
@@ -324,7 +324,7 @@ manual() {
 }
 
 put_page() {
-    # a release from before there were any has none
+    # an old release has no pages
     [ -f "$pages/$1" ] || return 0
     make "${2%/*}"
     cp "$pages/$1" "$2"
@@ -337,7 +337,7 @@ take_page() {
 
 uninstall() {
     scratch=$(mktemp -d)
-    # it outlives the others, to say which entries start a program that is gone
+    # it is kept longer than the others, to name the entries that start a program that is gone
     [ ! -x "$bin/mh-setup" ] || cp "$bin/mh-setup" "$scratch/mh-setup"
     for program in $programs; do
         rm -f "$bin/$program"
@@ -356,7 +356,7 @@ uninstall() {
     left
 }
 
-# Name the entries that start a program which is gone now.
+# Name the entries that start a program that is gone now.
 left() {
     looked="your own files and the projects below ${HOME-.}"
     if [ -x "$scratch/mh-setup" ] && all=$("$scratch/mh-setup" list "${HOME:-.}" || [ $? -eq 1 ]); then
@@ -421,7 +421,7 @@ while [ $# -gt 0 ]; do
 done
 action=${action:-install_all}
 
-# an argument that nothing would listen to is a mistake
+# an argument that would be ignored is a mistake
 [ "$action" != uninstall ] || [ -z "$from$pin$frame" ] || misused '--uninstall takes no other argument'
 [ "$action" != try ] || [ -z "$frame" ] || misused '--try and --frame do not go together: it seals a frame of its own'
 [ -z "$pin" ] || [ -n "$from" ] || misused '--sha256 goes with --from'

@@ -21,7 +21,7 @@ pub mod adapter;
 pub mod hook;
 
 #[cfg(feature = "setup")]
-pub mod setup;
+pub(crate) mod setup;
 
 #[cfg(feature = "run")]
 pub mod run;

@@ -1,5 +1,5 @@
-//! What a hook would answer, for people: the very function that it calls, on a payload that was recorded or on a call
-//! that is said in words.
+//! The answer that a hook would give, for people. It comes from the hook's own function, on a recorded payload or on a
+//! call in words.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::os::{End, Stop, complain};
 use crate::os::{MAX_PAYLOAD, Stdin, read_bounded};
 use crate::seal::Digest;
 
-/// What is wanted of an answer.
+/// The answer that a test expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
     Allow,
@@ -36,22 +36,22 @@ impl Expected {
 /// A call in words.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
-    /// The tool, by the vendor's name for it.
+    /// The vendor's name for the tool.
     pub tool: String,
-    /// What it is about: a file, a command, an address; empty, where nothing is said.
+    /// The call's object: a file, a command, an address; empty if none is given.
     pub about: String,
 }
 
-/// What the answers go by.
+/// The facts that the answers depend on.
 pub(super) struct Premises<'a> {
-    /// The frame's file.
+    /// The path of the frame.
     pub frame: &'a Path,
     pub pin: Option<&'a Digest>,
     pub policy: Option<Policy>,
     pub project: Option<&'a Path>,
 }
 
-/// What a vendor's hook would answer.
+/// The answer of a vendor's hook.
 pub(super) struct Answered {
     judged: Judged,
     wire: Wire,
@@ -62,12 +62,13 @@ impl Answered {
         matches!(self.judged.verdict, Verdict::Deny(_))
     }
 
-    /// Whether that is what is wanted: what is not denied goes on, by an allow or by the vendor's own rules.
+    /// Whether the answer is the expected one. A call that is not denied goes on, by an allow or by the vendor's own
+    /// rules.
     fn is(&self, wanted: Expected) -> bool {
         self.denied() == (wanted == Expected::Deny)
     }
 
-    /// All of it, in lines, and how the program ends by it.
+    /// The answer in lines, with the exit code.
     pub(super) fn told(&self, wanted: Option<Expected>, program: &str) -> (String, End) {
         let good = match wanted {
             Some(wanted) if !self.is(wanted) => {
@@ -123,13 +124,13 @@ pub(super) fn said(terms: &Premises<'_>, vendor: &str, call: &Question) -> Resul
     answer(vendor, terms, payload(vendor, call, &project)?, Some(project))
 }
 
-/// The vendor of this word.
+/// The vendor with this word.
 pub(super) fn known(vendor: &str) -> Result<&'static dyn Preview, Stop> {
     let words: Vec<&str> = PREVIEWS.iter().map(|vendor| vendor.facts().word).collect();
     preview_named(vendor).ok_or_else(|| not_taken("--explain", &joined(&words, "or"), vendor, &words))
 }
 
-/// The payload that the vendor would give for a call.
+/// The payload that the vendor would send for a call.
 fn payload(vendor: &dyn Preview, call: &Question, project: &Path) -> Result<Vec<u8>, Stop> {
     let members = vendor.sample(&call.tool, &call.about, project).ok_or_else(|| {
         Stop::usage(format!("{} is about a file: say which, as in --call {} src/a.rs", call.tool, call.tool))
@@ -173,8 +174,8 @@ fn answer(
     Ok(Answered { wire: judged.wire(vendor), judged })
 }
 
-/// Hold a frame to a list of what is wanted of it, a line each: `allow claude Edit src/a.rs`. What does not hold goes to
-/// stderr, by its line.
+/// Check a frame against a list of expectations, one a line: `allow claude Edit src/a.rs`. Failed ones go to stderr,
+/// with their line numbers.
 pub(super) fn expectations(terms: &Premises<'_>, list: &Path, program: &str) -> Result<(String, End), Stop> {
     let name = list.display();
     let text = fs_err::read_to_string(list).map_err(|error| Stop::failed(crate::os::words(error)))?;
@@ -222,7 +223,7 @@ pub(super) fn expectations(terms: &Premises<'_>, list: &Path, program: &str) -> 
     })
 }
 
-/// The first word of a line, and what is behind it.
+/// The first word of a line, and the rest.
 fn word(line: &str) -> (&str, &str) {
     let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     (first, rest.trim_start())

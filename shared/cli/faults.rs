@@ -1,11 +1,11 @@
-//! What is wrong with a document, told to the one who writes it.
+//! The faults of a document, for its author.
 
 use crate::frame::{OPTIONAL, Part};
 use crate::json::{Layout, Writer};
 use crate::os::complain;
 use crate::seal::{DocumentFault, Refusal, faults};
 
-/// Everything that is wrong with a document that was refused.
+/// Every fault of a refused document.
 #[derive(Default)]
 pub(super) struct Faults {
     all: Vec<DocumentFault>,
@@ -13,8 +13,8 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Those of these bytes; `sealed` says whether they have to have a tag and a digest. Of a document that is well
-    /// formed, and another one than it says or than is wanted, there are none.
+    /// The faults in these bytes; `sealed` requires a tag and a digest. There are none if the document is well formed
+    /// but differs from its digest or from the wanted one.
     pub(super) fn of(refusal: &Refusal, bytes: &[u8], sealed: bool) -> Faults {
         match refusal {
             Refusal::NotJson(_) | Refusal::Untagged(_) | Refusal::Misshapen(_) | Refusal::NeverSealed => {
@@ -25,7 +25,7 @@ impl Faults {
         }
     }
 
-    /// A line each on stderr, behind the place that editors go to.
+    /// Write a line for each to stderr, after the place in the form that editors follow.
     pub(super) fn tell(&self, program: &str, file: &str) {
         for DocumentFault { place, what, .. } in &self.all {
             complain(program, &format!("{file}:{}:{}: {what}", place.line, place.column));
@@ -38,7 +38,7 @@ impl Faults {
         }
     }
 
-    /// Members of a refusal.
+    /// Write the members of a refusal.
     fn write(&self, out: &mut Writer) {
         if self.all.is_empty() {
             return;
@@ -65,8 +65,8 @@ impl Faults {
     }
 }
 
-/// What `--json` says of one document: in order, or refused under a name, and by what. `parts` are what becomes of those
-/// of the frame, where that is asked for.
+/// The `--json` line of one document: in order, or refused, with the refusal's name and reason. `parts` are the effects
+/// of the frame's parts, if they were asked for.
 pub(super) fn json_line(
     file: &str,
     found: Result<&str, (&str, &str, &Faults)>,

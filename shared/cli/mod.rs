@@ -26,7 +26,7 @@ use crate::frame::{BARE_OPERATIONS, Operation, Part, parts};
 use crate::os::{self, End, Stop, complain};
 use crate::seal::{MAX_BYTES, Refusal, VerifiedFrame};
 
-/// Run a program for people: what it returns is printed, what stops it goes to stderr.
+/// Run a program for people: its result is printed, and an error goes to stderr.
 fn conclude(program: &str, work: impl FnOnce() -> Result<(String, End), Stop>) -> ExitCode {
     let end = match work() {
         Ok((text, end)) if text.is_empty() || os::say(program, &text) => end,
@@ -39,7 +39,7 @@ fn conclude(program: &str, work: impl FnOnce() -> Result<(String, End), Stop>) -
     end.into()
 }
 
-/// The bytes of a file, or of standard input for `-`.
+/// The bytes of a file, or of stdin for `-`.
 fn read(program: &str, file: &Path) -> Result<Vec<u8>, Refusal> {
     if file != Path::new("-") {
         return os::read_bounded(file, MAX_BYTES);
@@ -59,7 +59,7 @@ fn read(program: &str, file: &Path) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// What `--print` can print.
+/// The forms of `--print`.
 #[derive(Debug, Clone, Copy)]
 enum Print {
     Digest,
@@ -87,7 +87,7 @@ impl Print {
     }
 }
 
-/// What of a frame is enforced, what is looked at when a turn is over, and what the model is only told.
+/// The effects of the frame's parts: enforced, checked after the turn, or only told to the model.
 fn enforced(frame: &VerifiedFrame) -> String {
     let mut out = String::new();
     for Part { key, held, how, here } in parts(frame.frame()) {
@@ -98,8 +98,8 @@ fn enforced(frame: &VerifiedFrame) -> String {
     out
 }
 
-/// The names of the operations without parameters, for a help text: in lines of this width, that follow one another by
-/// as many blanks.
+/// The names of the operations without parameters for a help text, in lines of this width, with this indent from the
+/// second line on.
 fn listed(indent: usize, width: usize) -> String {
     let (mut text, mut line) = (String::new(), 0);
     for name in BARE_OPERATIONS.each_ref().map(Operation::name) {

@@ -1,11 +1,11 @@
-//! A frame from flags, no JSON by hand.
+//! A frame from flags, without JSON by hand.
 
 use super::voice::{Arguments, joined, number, once, operation, wrong};
 use crate::frame::{Entities, Frame, Handoff, Node, Obligation, Operation, Prior, ScopeRule, Step, Workflow};
 use crate::os::Stop;
 use crate::os::mistake::{Mistake, typed};
 
-/// What the flags have said so far.
+/// The values of the flags so far.
 #[derive(Default)]
 pub(super) struct Builder {
     frame: Frame,
@@ -15,9 +15,9 @@ pub(super) struct Builder {
     step: Option<u32>,
     attempt: Option<u32>,
     handoff: Option<Handoff>,
-    /// The rules that stand last: for a project, and against all else.
+    /// The last rules: one for the project, and one against everything else.
     project: Option<[ScopeRule; 2]>,
-    /// What `--source` and `--asked-by` are about.
+    /// The statement that `--source` and `--asked-by` belong to.
     last: Option<Stated>,
 }
 
@@ -100,7 +100,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The frame, if nothing that it needs is missing.
+    /// The frame, if nothing required is missing.
     pub(super) fn frame(self) -> Result<Frame, Stop> {
         let needed = [
             ("--workflow ID", self.workflow.is_some()),
@@ -142,7 +142,7 @@ impl Builder {
     }
 }
 
-/// A rule of the path scope. A glob without a scheme is one over files.
+/// A rule of the path scope. A glob without a scheme is a file glob.
 fn rule(glob: String, operations: &str) -> Result<ScopeRule, Stop> {
     let schemed = glob.starts_with("file:") || glob.starts_with("proc:");
     let subjects = vec![if schemed { glob } else { format!("file:{glob}") }];
@@ -153,8 +153,8 @@ fn rule(glob: String, operations: &str) -> Result<ScopeRule, Stop> {
     Ok(ScopeRule { subjects, operations })
 }
 
-/// The rules that admit these operations in a folder and nothing anywhere else. A rule admits only where a path really
-/// leads, so the folder is named by that.
+/// The rules that admit these operations in a folder and nothing elsewhere. A rule looks at a path's real place, so the
+/// folder is named with links followed.
 fn project(folder: &str, operations: &str) -> Result<[ScopeRule; 2], Stop> {
     #[expect(clippy::disallowed_methods, reason = "the sentence names the folder")]
     let real = std::fs::canonicalize(folder)

@@ -63,7 +63,7 @@ of a document, format, digest, subjects and entities may be left out, and so may
 exit codes: 0 sealed; 1 the document is refused; 2 usage, or a file cannot be read or written
 ";
 
-/// Run it.
+/// The whole of `mh-frame-seal`.
 pub fn seal(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     conclude(PROGRAM, || work(arguments.into_iter().collect()))
 }
@@ -74,7 +74,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     let (mut reseal, mut doubtful, mut json) = (false, false, false);
     let mut builder = super::new::Builder::default();
     let mut arguments = Arguments::new(PROGRAM, HELP.replace("OPERATIONS", &listed(21, 57)), arguments);
-    // with --new, --version is the workflow's
+    // with --new, --version belongs to the workflow
     while let Some(argument) = arguments.next(!new)? {
         match argument {
             Typed::About(text) => return Ok((text, End::Good)),
@@ -127,7 +127,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
         if written.through_link {
             complain(PROGRAM, &format!("{} is a link; wrote {}", target.display(), written.file.display()));
         }
-        // not on standard output: what captures or pipes that has asked for something else, or for nothing
+        // not on stdout: a caller that captures or pipes it has asked for something else, or for nothing
         if print.is_none() {
             complain(PROGRAM, &format!("{}: sealed {}", target.display(), sealed.digest()));
         }
@@ -141,11 +141,11 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     Ok((shown, End::Good))
 }
 
-/// Why nothing was sealed.
+/// The reason why nothing was sealed.
 enum Unsealed {
-    /// The document is refused, with all that is wrong with it.
+    /// The document is refused, with every fault of it.
     Document(Refusal, Faults),
-    /// It holds what everybody reads and nobody means.
+    /// The frame holds parts that every reader accepts and no author means.
     Doubtful(Vec<Lint>),
 }
 
@@ -157,7 +157,7 @@ impl Unsealed {
         }
     }
 
-    /// All of it on stderr but for the last words.
+    /// Write everything to stderr but the last line, which is returned.
     fn told(self, name: &str) -> Stop {
         match self {
             Unsealed::Document(refusal, faults) => {
@@ -197,7 +197,7 @@ fn sealed(file: &Path, reseal: bool, doubtful: bool) -> Result<VerifiedFrame, Un
     }
 }
 
-/// A frame that is newly sealed must not hold what everybody reads and nobody means; all of it is told.
+/// A newly sealed frame must not hold parts that every reader accepts and no author means; every such part is reported.
 fn minted(sealed: VerifiedFrame, doubtful: bool) -> Result<VerifiedFrame, Unsealed> {
     let lints = surely_meant_otherwise(&sealed);
     if lints.is_empty() || doubtful { Ok(sealed) } else { Err(Unsealed::Doubtful(lints)) }

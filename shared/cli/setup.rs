@@ -1,4 +1,4 @@
-//! `mh-setup`: the hooks' entries in a vendor's configuration, and whether they hold.
+//! `mh-setup`: the hooks' entries in a vendor's configuration, and checks that they hold.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::os::mistake::Mistake;
 use crate::os::{End, Stop};
 use crate::setup::{PROGRAM, Request, doctor, install, list};
 
-/// The help: what differs from vendor to vendor is put together from what each of them says.
+/// The help text. Its differences between vendors come from the vendors' rooms.
 fn help() -> String {
     let vendors: Vec<_> = ALL.iter().map(|vendor| (vendor.facts(), vendor.offers())).collect();
     let words = vendors.iter().map(|(facts, _)| facts.word).collect::<Vec<_>>().join("|");
@@ -97,7 +97,7 @@ a file that cannot be read or written, or something that has to be put right fir
     )
 }
 
-/// The last column of the flags' table.
+/// The last column of the table of flags.
 const WIDTH: usize = 96;
 
 /// A flag and its meaning, broken into lines.
@@ -113,7 +113,7 @@ fn row((flag, meaning): &(&str, String)) -> String {
     out + &line + "\n"
 }
 
-/// Run it.
+/// The whole of `mh-setup`.
 pub fn setup(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     conclude(PROGRAM, || work(arguments.into_iter().collect()))
 }
@@ -164,7 +164,7 @@ fn nobody() -> Stop {
     wrong(&Mistake::Missing("vendor", &format!("{}; or say doctor, or list", words(|_| true))))
 }
 
-/// The first word: a vendor's, or one of ours.
+/// The first word: a vendor's, or one of this program's.
 fn first(word: &str) -> Result<String, Stop> {
     let instead = match word {
         DOCTOR | LIST => return Ok(word.into()),
@@ -231,7 +231,7 @@ fn take(request: &mut Request, flag: &str, arguments: &mut Arguments) -> Result<
     Ok(())
 }
 
-/// The flags of an entry, of those that are given.
+/// The given flags of an entry.
 fn terms(request: &Request) -> [(&'static str, bool); 9] {
     [
         ("--frame", request.frame.is_some()),
@@ -246,7 +246,8 @@ fn terms(request: &Request) -> [(&'static str, bool); 9] {
     ]
 }
 
-/// Refuse what does not go together where entries are written, taken out or printed, and what nothing would listen to.
+/// Refuse combinations that make no sense where entries are written, removed or printed, and flags that would be
+/// ignored.
 fn fits(request: &Request) -> Result<(), Stop> {
     let [project, local, user] = places(request);
     let acts = [("--print", request.print), ("--managed", request.managed), ("--remove", request.remove)];
@@ -271,7 +272,7 @@ fn places(request: &Request) -> [(&'static str, bool); 3] {
     [("--project", request.project.is_some()), ("--local", request.local), ("--user", request.user)]
 }
 
-/// Refuse what doctor goes by the entries for.
+/// Refuse flags whose values doctor reads from the entries.
 fn fits_doctor(request: &Request, vendor: Option<&str>) -> Result<(), Stop> {
     let [_, local, user] = places(request);
     written(request, DOCTOR, &[local, user])?;
@@ -284,7 +285,7 @@ fn fits_doctor(request: &Request, vendor: Option<&str>) -> Result<(), Stop> {
     }
 }
 
-/// Refuse what list finds by itself.
+/// Refuse flags whose values list finds by itself.
 fn fits_list(request: &Request) -> Result<(), Stop> {
     if request.project.is_some() {
         return Err(Stop::failed("--project does not go with list: folders stand alone, as in mh-setup list DIR"));
@@ -293,7 +294,7 @@ fn fits_list(request: &Request) -> Result<(), Stop> {
     written(request, LIST, &[local, user, ("--settings", request.settings.is_some())])
 }
 
-/// Refuse flags that are about entries to be written.
+/// Refuse flags about writing entries.
 fn written(request: &Request, word: &str, more: &[(&str, bool)]) -> Result<(), Stop> {
     let acts = [
         ("--print", request.print),

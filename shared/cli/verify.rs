@@ -1,4 +1,4 @@
-//! `mh-frame-verify`: is this a frame, does its seal describe it, what does it admit.
+//! `mh-frame-verify`: whether a document is a frame, whether its seal describes it, and what it admits.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -71,7 +71,7 @@ struct Job {
     project: Option<PathBuf>,
 }
 
-/// Run it.
+/// The whole of `mh-frame-verify`.
 pub fn verify(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     conclude(PROGRAM, || work(arguments.into_iter().collect()))
 }
@@ -120,7 +120,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
             }
             "--call" => {
                 let tool = arguments.text()?;
-                // what looks like a flag is one: `--call Bash --expect deny`
+                // a word like a flag is a flag: `--call Bash --expect deny`
                 let about = arguments.another()?.unwrap_or_default();
                 arguments.once(&mut order.call, Question { tool, about })?;
             }
@@ -162,7 +162,7 @@ fn work(arguments: Vec<OsString>) -> Result<(String, End), Stop> {
     Ok(answered.told(order.expect, PROGRAM))
 }
 
-/// A word among operations that is none: it may be the file.
+/// The message about a word among operations that is none: it may be the file.
 fn file_among(word: &str, stop: Stop) -> Stop {
     match Path::new(word).is_file() {
         true => Stop::failed(format!(
@@ -174,7 +174,7 @@ fn file_among(word: &str, stop: Stop) -> Stop {
 }
 
 impl Job {
-    /// Refuse what does not go together, and what nothing would listen to.
+    /// Refuse combinations that make no sense, and flags that would be ignored.
     fn fits(&self) -> Result<(), Stop> {
         let Job { quiet, status, json, .. } = *self;
         let (call, payload, expect) = (self.call.is_some(), self.payload.is_some(), self.expect.is_some());
@@ -206,8 +206,8 @@ impl Job {
         exclude(&[("--explain", explain), ("--expectations", listed)], "each is a question of its own")?;
         let answers = [("--print", print), ("--admits", admits), ("--explain", explain), ("--expectations", listed)];
         for (question, _) in answers.into_iter().filter(|(_, asked)| *asked) {
-            // --status besides --admits: nothing is said, and the exit code answers
-            // what of a frame is enforced has a form for programs as well
+            // with --status and --admits nothing is printed, and the exit code answers; `--print enforced` has a JSON
+            // form
             let json = json && !(question == "--print" && matches!(self.print, Some(Print::Enforced)));
             let loud = [("--quiet", quiet), ("--status", status && question != "--admits"), ("--json", json)];
             for manner in loud {
@@ -224,7 +224,7 @@ impl Job {
     }
 }
 
-/// One line a file.
+/// One line for each file.
 fn list(order: &Job) -> (String, End) {
     let (mut out, mut end) = (String::new(), End::Good);
     for file in &order.files {
@@ -265,8 +265,8 @@ fn list(order: &Job) -> (String, End) {
     (out, end)
 }
 
-/// A file's name on one line, as `sha256sum` has it: a line whose name is escaped begins with a
-/// backslash. What a terminal would act on is escaped too.
+/// A file's name on one line in the form of `sha256sum`: a line with an escaped name begins with a backslash.
+/// Characters that a terminal would act on are escaped too.
 fn escaped(name: &str) -> (&'static str, String) {
     let odd = |c: char| c == '\\' || (c.is_control() && c != '\t');
     if !name.contains(odd) {
@@ -282,7 +282,7 @@ fn escaped(name: &str) -> (&'static str, String) {
     ("\\", out)
 }
 
-/// A question about one frame, answered by what is printed or by the exit code.
+/// A question about one frame, answered by the output or by the exit code.
 fn question(order: &Job, file: &Path) -> Result<(String, End), Stop> {
     let found = read(PROGRAM, file).and_then(|bytes| seal::verify(&bytes, order.pin.as_ref()));
     let frame = match found.map_err(|refusal| Stop::document(&file.display().to_string(), &refusal)) {

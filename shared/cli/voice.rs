@@ -1,5 +1,5 @@
-//! The words of a command line, taken one by one, and what is said of those that are wrong: the wrong word, and the one
-//! that was likely meant.
+//! The words of a command line, taken one by one, and the messages about wrong ones: each repeats the wrong word and
+//! suggests the nearest right one.
 
 use std::ffi::{OsStr, OsString};
 
@@ -16,21 +16,21 @@ pub(super) enum Typed {
     Flag(String),
     /// Any other word.
     Word(OsString),
-    /// A question about the program itself, answered.
+    /// The answer to a question about the program itself.
     About(String),
 }
 
 /// Dashes that begin no option.
 const DASHES: [char; 6] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
 
-/// The words of a command line that are still to come.
+/// The words of a command line that are not read yet.
 pub(super) struct Arguments {
     parser: lexopt::Parser,
     program: &'static str,
     help: String,
-    /// All of them, as they were typed.
+    /// Every word as it was typed.
     all: Vec<OsString>,
-    /// The flag that was read last.
+    /// The last flag.
     flag: String,
 }
 
@@ -39,7 +39,7 @@ impl Arguments {
         Arguments { parser: lexopt::Parser::from_args(all.clone()), program, help, all, flag: String::new() }
     }
 
-    /// The next word. `--version` is what its program makes of it, where that has one of its own.
+    /// The next word. A program that has a `--version` of its own handles it itself.
     pub(super) fn next(&mut self, version: bool) -> Result<Option<Typed>, Stop> {
         let Some(argument) = self.parser.next()? else { return Ok(None) };
         self.flag = match argument {
@@ -64,17 +64,17 @@ impl Arguments {
         }))
     }
 
-    /// The value of the flag that was read last.
+    /// The value of the last flag.
     pub(super) fn value(&mut self) -> Result<OsString, Stop> {
         value(&mut self.parser).map_err(|next| wrong(&Mistake::NoValue(&self.flag, next.as_deref())))
     }
 
-    /// The same as text.
+    /// The value of the last flag as text.
     pub(super) fn text(&mut self) -> Result<String, Stop> {
         text(self.value()?, &self.flag)
     }
 
-    /// The two values of the flag that was read last, which `takes` names; neither is another option.
+    /// The two values of the last flag, which `takes` names; neither may be another option.
     pub(super) fn two(&mut self, takes: &str) -> Result<(String, String), Stop> {
         let first = self.text()?;
         match self.another()? {
@@ -103,7 +103,7 @@ impl Arguments {
         std::iter::once(Ok(first)).chain(more).collect()
     }
 
-    /// The next word, if it is none that reads as an option.
+    /// The next word, unless it reads as an option.
     pub(super) fn another(&mut self) -> Result<Option<String>, Stop> {
         let word = self.parser.try_raw_args().and_then(|mut rest| rest.next_if(|word| !is_option(word)));
         word.map(|word| text(word, &self.flag)).transpose()
@@ -115,23 +115,28 @@ impl Arguments {
         self.parser.optional_value().or_else(|| self.parser.try_raw_args()?.next())
     }
 
-    /// What is joined to the flag that was read last.
+<<<<<<< HEAD
+    /// The value that is joined to the flag that was read last.
+=======
+    /// The value that is joined to the last flag.
+    #[cfg(feature = "run")]
+>>>>>>> english2
     pub(super) fn joined(&mut self) -> Option<OsString> {
         self.parser.optional_value()
     }
 
-    /// The value, which is one of these words.
+    /// The value of the last flag, which must be one of these words.
     pub(super) fn one_of<T: Copy>(&mut self, words: &[(&str, T)]) -> Result<T, Stop> {
         let given = self.text()?;
         one_of(&self.flag, &given, words)
     }
 
-    /// Put a value where only one goes.
+    /// Set a value that may be given once.
     pub(super) fn once<T>(&self, place: &mut Option<T>, value: T) -> Result<(), Stop> {
         once(place, &self.flag, value)
     }
 
-    /// The flag that was read last is none of this program's.
+    /// The message about a last flag that this program does not have.
     pub(super) fn unknown(&self) -> Stop {
         let flag = &typed(OsStr::new(&self.flag));
         let mistake = Mistake::NoFlag(flag);
@@ -149,7 +154,7 @@ impl Arguments {
         }
     }
 
-    /// A word that stands where none does; what is said, where nothing like it is known.
+    /// The message about a word that has no place here; `otherwise` is used if no known word is near.
     pub(super) fn stray(&self, given: &OsStr, otherwise: &str) -> Stop {
         let word = typed(given);
         let mistake = Mistake::NoArgument(&word);
@@ -163,23 +168,23 @@ impl Arguments {
     }
 }
 
-/// A flag that a word of the program has not, whatever the program has without that word.
+/// The message about a flag that a word of the program does not have, although the program has it elsewhere.
 #[cfg(feature = "run")]
 pub(super) fn no_flag_of(word: &str, flag: &str) -> Stop {
     Stop::usage(format!("{} of {word}", Mistake::NoFlag(&typed(OsStr::new(flag)))))
 }
 
-/// A word that stands where none does, and why not.
+/// The message about a word that has no place here, with the reason.
 pub(super) fn no_word_of(why: &str, word: &OsStr) -> Stop {
     Stop::failed(format!("{}: {why}", Mistake::NoArgument(&typed(word))))
 }
 
-/// A mistake, said.
+/// The message about a mistake.
 pub(super) fn wrong(mistake: &Mistake<'_>) -> Stop {
     Stop::usage(mistake.to_string())
 }
 
-/// Flags that say nothing without another one, of which one is given.
+/// Refuse flags that have no effect without another one that is missing.
 pub(super) fn goes_with(given: &[(&str, bool)], with: &str) -> Result<(), Stop> {
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(wrong(&Mistake::GoesWith(flag, with))),
@@ -187,7 +192,7 @@ pub(super) fn goes_with(given: &[(&str, bool)], with: &str) -> Result<(), Stop> 
     }
 }
 
-/// Flags of which at most one is given: each would be the whole of what is said or done.
+/// Refuse more than one of these flags: each determines the whole output or task.
 pub(super) fn exclude(given: &[(&str, bool)], why: &str) -> Result<(), Stop> {
     let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect();
     match given.len() {
@@ -196,12 +201,12 @@ pub(super) fn exclude(given: &[(&str, bool)], why: &str) -> Result<(), Stop> {
     }
 }
 
-/// The value of a flag, which has to be text.
+/// The value of a flag, which must be text.
 pub(super) fn text(value: OsString, flag: &str) -> Result<String, Stop> {
     value.into_string().map_err(|value| Stop::usage(format!("{flag} is not UTF-8: \"{}\"", typed(&value))))
 }
 
-/// Put a value where only one goes.
+/// Set a value that may be given once.
 pub(super) fn once<T>(place: &mut Option<T>, what: &str, value: T) -> Result<(), Stop> {
     match place.replace(value) {
         None => Ok(()),
@@ -218,7 +223,7 @@ pub(super) fn one_of<T: Copy>(flag: &str, given: &str, words: &[(&str, T)]) -> R
     }
 }
 
-/// A value that an option does not take: what it takes, and the nearest of these words.
+/// The message about a value that an option does not take: the values that it takes, and the nearest of these words.
 pub(super) fn not_taken(flag: &str, takes: &str, given: &str, words: &[&str]) -> Stop {
     meant(&Mistake::Takes(flag, takes, &typed(OsStr::new(given))).to_string(), given, words)
 }
@@ -226,7 +231,7 @@ pub(super) fn not_taken(flag: &str, takes: &str, given: &str, words: &[&str]) ->
 /// The policies of a hook.
 pub(super) const POLICIES: [(&str, Policy); 2] = [("frame", Policy::Frame), ("deny-only", Policy::DenyOnly)];
 
-/// A digest that something has to have.
+/// A digest from the command line.
 pub(super) fn digest(flag: &str, word: &str) -> Result<Digest, Stop> {
     Digest::parse(word).ok_or_else(|| not_taken(flag, "64 lower-case hexadecimal digits", word, &[]))
 }
@@ -256,7 +261,7 @@ where
 /// The unit of a time, for [`number`].
 pub(super) const SECONDS: &str = " of seconds";
 
-/// A word that is none of these; `more` is what could be meant besides.
+/// The message about a word that is none of these; `more` has further words that may be meant.
 #[cfg(feature = "setup")]
 pub(super) fn no_such(noun: &str, given: &str, words: &[&str], more: &[&str]) -> Stop {
     let mistake = format!("\"{}\" is no {noun}", typed(OsStr::new(given)));
@@ -267,7 +272,7 @@ pub(super) fn no_such(noun: &str, given: &str, words: &[&str], more: &[&str]) ->
     }
 }
 
-/// An operation as a flag has it; `pair` is the flag that takes the names of an MCP server and its tool apart.
+/// An operation from a flag; `pair` is the flag that takes the names of an MCP server and its tool as two values.
 pub(super) fn operation(word: &str, pair: &str) -> Result<Operation, Stop> {
     Operation::from_word(word).map_err(|why| match why {
         NoOperation::Unknown => no_operation(word),
@@ -287,7 +292,7 @@ fn no_operation(word: &str) -> Stop {
     if word.starts_with("mcp") {
         return Stop::failed(format!("{mistake}: a tool of an MCP server is mcp.call:SERVER/TOOL"));
     }
-    // what the vendors' own tools need, and `read` for all that reads
+    // the operations that the vendors' own tools of this name need, else those with this word as a part
     let mut meant: Vec<&str> = names.into_iter().filter(|name| needs(name, word)).collect();
     if meant.is_empty() {
         meant = names.into_iter().filter(|name| name.split('.').any(|part| part.eq_ignore_ascii_case(word))).collect();
@@ -306,13 +311,13 @@ fn no_operation(word: &str) -> Stop {
     }
 }
 
-/// A tool of this name, in letters of either case, needs this operation.
+/// Whether a tool of this name, in letters of either case, needs this operation.
 fn needs(operation: &str, tool: &str) -> bool {
     let tables = PREVIEWS.iter().map(|vendor| vendor.facts().table);
     tables.flat_map(|table| table.needing(operation)).any(|name| name.eq_ignore_ascii_case(tool))
 }
 
-/// A mistake with the nearest of these words; where none is near, with the way to the help.
+/// The message about a mistake with the nearest of these words, or with the way to the help if none is near.
 pub(super) fn meant(mistake: &str, given: &str, words: &[&str]) -> Stop {
     match nearest(given, words) {
         near if near.is_empty() => Stop::usage(mistake),
@@ -320,8 +325,12 @@ pub(super) fn meant(mistake: &str, given: &str, words: &[&str]) -> Stop {
     }
 }
 
+<<<<<<< HEAD
 /// The words that were likely meant: those that differ by a few letters; where none does, the one that begins so, or is
 /// begun by it.
+=======
+/// The words that were likely meant: one begins with the other, or they differ by a few letters.
+>>>>>>> english2
 pub(super) fn nearest<'a>(given: &str, words: &[&'a str]) -> Vec<&'a str> {
     let given = given.to_lowercase();
     let plain = |word: &str| word.trim_start_matches('-').chars().count();
@@ -338,7 +347,7 @@ pub(super) fn nearest<'a>(given: &str, words: &[&'a str]) -> Vec<&'a str> {
     }
 }
 
-/// The flags that a help text names.
+/// The flags in a help text.
 pub(super) fn flags(help: &str) -> Vec<&str> {
     let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     let mut all: Vec<&str> = words
@@ -349,7 +358,7 @@ pub(super) fn flags(help: &str) -> Vec<&str> {
     all
 }
 
-/// Words in a row, the last after this one.
+/// Words in a row, with `last` before the last one.
 pub(super) fn joined(words: &[&str], last: &str) -> String {
     match words {
         [most @ .., one, end] => {
@@ -359,7 +368,7 @@ pub(super) fn joined(words: &[&str], last: &str) -> String {
     }
 }
 
-/// A flag that this program has not, and another one or another tool has: what to write in its place.
+/// The replacement for a flag that this program does not have, but a related program or another tool has.
 fn instead(program: &str, flag: &str) -> Option<&'static str> {
     INSTEAD.iter().find(|(known, asked, _)| *known == program && *asked == flag).map(|(.., instead)| *instead)
 }

@@ -23,6 +23,7 @@ pub enum Event {
 /// The answer to an event, independent of the vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
+    /// The call is granted.
     Allow,
     /// Nothing is claimed.
     Abstain,
@@ -48,6 +49,7 @@ pub struct Occasion {
     pub readable: bool,
     /// Whether the payload is another agent's.
     pub stranger: bool,
+    /// The kind of the event.
     pub event: Event,
     /// Whether the payload names a tool.
     pub tool: bool,
@@ -70,6 +72,7 @@ pub enum Action {
     RefuseEvent,
     /// Give the frame's text.
     Tell,
+    /// Decide about the call.
     Decide,
 }
 
@@ -117,7 +120,6 @@ mod tests {
     const EVENTS: [Event; 6] =
         [Event::Gate, Event::Approval, Event::Prompt, Event::Start, Event::Passing, Event::Unknown];
 
-    /// Every possible occasion.
     fn all() -> impl Iterator<Item = Occasion> {
         let bits = [false, true];
         EVENTS.into_iter().flat_map(move |event| {

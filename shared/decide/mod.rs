@@ -45,12 +45,14 @@ pub struct Call {
     pub tool: String,
     /// The guarded place that the call would change, if there is one.
     pub tampers: Option<Tampering>,
+    /// The needs of the call.
     pub asks: Asks,
 }
 
 /// A write to a place that a step's calls must not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tampering {
+    /// The path in the call's own spelling.
     pub path: String,
     /// The place in words, as `the frame in force`.
     pub what: &'static str,
@@ -94,12 +96,14 @@ pub enum Asks<P = Target> {
 /// One need of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need<P = Target> {
+    /// The operation that must be admitted.
     pub wanted: Wanted,
     /// The operation's path, if it has one.
     pub path: Option<P>,
 }
 
 impl<P> Need<P> {
+    /// The need of an operation that has no path.
     pub fn of(operation: Operation) -> Need<P> {
         Need { wanted: Wanted::Operation(operation), path: None }
     }
@@ -193,6 +197,7 @@ pub struct Target {
     pub spelled: Vec<Spelled>,
 }
 
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// The frame admits the call, and the policy grants it.
@@ -205,6 +210,7 @@ pub enum Decision {
     Replace(String),
 }
 
+/// The decision about a call by the frame and the policy.
 pub fn decide(frame: &VerifiedFrame, call: &Call, policy: Policy) -> Decision {
     match refusal(frame, call) {
         Some(why) => Decision::Deny(reason::within(frame, &why)),

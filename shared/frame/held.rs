@@ -27,7 +27,6 @@ impl Held {
 #[derive(Debug)]
 pub struct Part {
     pub key: &'static str,
-    /// The part's force.
     pub held: Held,
     /// The means, and their limit.
     pub how: &'static str,

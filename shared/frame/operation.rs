@@ -55,7 +55,6 @@ pub const BARE_OPERATIONS: [Operation; 10] = [
 /// The reason why a word is no operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoOperation {
-    /// No operation has this name.
     Unknown,
     /// The word names an MCP tool, and more than one of its slashes could end the server's name.
     Ambiguous,

@@ -15,6 +15,7 @@ use crate::seal::{self, VerifiedFrame};
 
 /// The facts for a judgement besides the options and the payload.
 pub struct Surroundings<'a> {
+    /// The environment in which the hook runs.
     pub environment: Environment<'a>,
     /// The folder that replaces the process's own.
     pub folder: Option<PathBuf>,
@@ -183,7 +184,6 @@ pub fn stopped(vendor: &dyn Hook, setup: &HookOptions, why: &str) -> String {
 /// A call under a frame.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
-    /// The hook's options.
     pub setup: &'a HookOptions,
     /// The frame in force.
     pub frame: &'a VerifiedFrame,
@@ -193,7 +193,6 @@ pub(super) struct Case<'a> {
     pub around: &'a Surroundings<'a>,
 }
 
-/// Decide a call that waits.
 fn call(vendor: &dyn Hook, case: &Case<'_>, event: Event, record: &mut AuditLine) -> Decision {
     let Case { setup, frame, payload, tool, around } = *case;
     let raw = vendor.asks(payload, tool);

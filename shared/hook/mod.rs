@@ -15,10 +15,14 @@ pub use decider::Decider;
 pub(crate) use decider::Unanswered;
 #[cfg(feature = "run")]
 pub(crate) use decider::same_user;
-pub(crate) use judge::{Judged, UNTIL};
+pub(crate) use judge::Judged;
+#[cfg(feature = "run")]
+pub(crate) use judge::UNTIL;
 pub use judge::{Surroundings, judge};
+pub(crate) use options::DEADLINE;
 pub use options::HookOptions;
-pub(crate) use options::{DEADLINE, LONGEST_DEADLINE};
+#[cfg(feature = "setup")]
+pub(crate) use options::LONGEST_DEADLINE;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -19,6 +19,7 @@ pub const DEADLINE: Duration = Duration::from_secs(Registration::PATIENCE as u64
 /// The longest possible deadline in seconds: Claude Code's own default for a hook.
 pub const LONGEST_DEADLINE: u32 = 600;
 
+/// The options of a hook, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookOptions {
     /// The absolute path of the frame in force.

@@ -63,7 +63,6 @@ impl Writer {
         quote(&mut self.out, value);
     }
 
-    /// A key and its string.
     pub fn member(&mut self, key: &str, value: &str) {
         self.key(key);
         self.string(value);

@@ -37,7 +37,6 @@ pub struct Capabilities {
 #[derive(Debug, Serialize)]
 pub struct Tier {
     pub promise: String,
-    /// How far the promise holds.
     pub holds: Holds,
     pub how: String,
 }

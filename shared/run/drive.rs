@@ -299,7 +299,7 @@ fn follow(
     ending
 }
 
-/// Write the prompt and close the pipe.
+/// Write the prompt and end the stream.
 fn feed(mut stdin: UnixStream, prompt: String) {
     // a prompt that the vendor does not read shows in the vendor's record
     std::thread::spawn(move || stdin.write_all(prompt.as_bytes()).and_then(|()| stdin.shutdown(Shutdown::Write)));

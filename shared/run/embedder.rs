@@ -95,6 +95,7 @@ impl Embedder {
         Embedder { vendor, patience, on_eof, calls: HashMap::new(), silent: None }
     }
 
+    /// Whether a call waits for its decision.
     pub fn waits(&self) -> bool {
         self.calls.values().any(|call| call.waits.is_some())
     }
@@ -134,6 +135,7 @@ impl Embedder {
         }
     }
 
+    /// Handle the question of the hook with this connection number.
     pub fn asked(&mut self, number: u64, line: &[u8], answer: Sender<String>, now: Instant) -> Vec<Told> {
         // a line of another shape is not from our hook: it gets no answer, which denies
         let Ok(asked) = serde_json::from_slice::<Asked>(line) else { return Vec::new() };

@@ -9,9 +9,7 @@ use crate::adapter::run::{Journal, Journaled, JournaledCall, JournaledScript, Ru
 /// The lines of the audit about one call, from before it ran.
 #[derive(Debug, Default, Clone, Copy)]
 struct AuditWord {
-    /// There is a decision.
     any: bool,
-    /// There is a denial.
     denies: bool,
     /// There is a decision that grants the call.
     grants: bool,

@@ -88,7 +88,6 @@ pub fn listen(path: &Path, tell: impl Fn(Knock) -> bool + Clone + Send + 'static
 #[derive(Debug, Clone, Default)]
 struct Silent(Arc<Mutex<Connections>>);
 
-/// Connections by number.
 type Connections = VecDeque<(u64, Arc<UnixStream>)>;
 
 impl Silent {

@@ -17,9 +17,7 @@ pub enum Outcome {
     ModelFailed,
     /// A signal stopped it.
     Interrupted,
-    /// The time limit was reached.
     TimedOut,
-    /// The vendor ended without a terminal record.
     NoTerminalRecord,
     /// A call ran without the decision that it needed.
     Unenforced,
@@ -32,7 +30,6 @@ pub enum Outcome {
 /// The outcome for a reader of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conclusion {
-    /// How the turn ended.
     pub outcome: Outcome,
     /// The reason, if there is no answer.
     pub error: Option<String>,

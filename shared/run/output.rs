@@ -12,7 +12,6 @@ pub struct Printed<'a> {
     pub digest: Option<&'a str>,
     /// The policy, if a frame is in force.
     pub policy: Option<&'a str>,
-    /// The duration.
     pub millis: u64,
 }
 

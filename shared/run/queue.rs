@@ -83,7 +83,6 @@ impl Queue {
     /// Wait until every line is written.
     ///
     /// # Errors
-    /// # Errors
     /// The reason why a line is not written.
     pub fn finish(self) -> Result<(), String> {
         self.pile.change(|state| state.ended = true);

@@ -107,7 +107,6 @@ pub struct Unenforced {
 pub struct Turn {
     pub session: Option<String>,
     pub model: Option<String>,
-    /// The calls in order.
     pub calls: Vec<TurnCall>,
     /// The number of model calls, if the record allows counting.
     pub model_calls: Option<u64>,

@@ -1,4 +1,4 @@
-//! `mh-setup doctor`: the guard is on, or it is said why it is not.
+//! `mh-setup doctor`: whether the guard is on, else the reason why not.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ use crate::os::{self, Progress};
 use crate::os::{End, Stop};
 use crate::seal::{self, Refusal, VerifiedFrame};
 
-/// Where the machine's own configuration lies.
+/// The folder of the machine's own configuration.
 pub(super) const ETC: &str = "/etc";
 
-/// Look into every vendor, or into the one that is asked about.
+/// Examine every vendor, or the one on the command line.
 pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     let project = match &request.project {
         Some(project) => absolute(project)?,
@@ -30,7 +30,7 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     if !project.is_dir() {
         return Err(Stop::failed(format!("{}: no such folder", project.display())));
     }
-    // vendors name their working folder as the system does, without links
+    // vendors name their working folder with links followed, as the system does
     let project = fs_err::canonicalize(&project).unwrap_or(project);
     let asked = request.words.get(1).map(String::as_str);
     let progress = Progress::new(PROGRAM);
@@ -54,8 +54,8 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     Ok((text, end))
 }
 
-/// Everything that stands in the way of an entry that has just been written, for a vendor that is started in this folder:
-/// each thing for which doctor would not call it live, but for what only asking and firing tells.
+/// The obstacles for an entry that was just written, for a vendor that starts in this folder: every reason for which
+/// doctor would not call it live, apart from those that need the vendor's answer or a fired line.
 pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
     let project = fs_err::canonicalize(project).unwrap_or_else(|_| project.into());
     match vendor.examine(Path::new(ETC), &project, None) {
@@ -67,7 +67,7 @@ pub(super) fn in_the_way(vendor: &dyn Setup, project: &Path) -> Vec<String> {
     }
 }
 
-/// Go through what was read, in the order in which it matters.
+/// Report the findings in the order in which they matter.
 fn report(vendor: &dyn Setup, examined: &dyn Examined, depth: Depth, progress: &Progress) -> Report {
     let word = vendor.facts().word;
     let mut report = Report::new(vendor.facts().word, vendor.unseen().into());
@@ -112,7 +112,7 @@ fn report(vendor: &dyn Setup, examined: &dyn Examined, depth: Depth, progress: &
     report
 }
 
-/// Fire the line, which makes it live if it answers as it must.
+/// Fire the line, which makes it live if its answer is right.
 fn fire(vendor: &dyn Setup, examined: &dyn Examined, guard: &WholeEntry, report: &mut Report) {
     let trial = examined.trial(guard);
     let shell = trial.shell.as_ref().map(|shell| shell.display());
@@ -139,7 +139,7 @@ fn fire(vendor: &dyn Setup, examined: &dyn Examined, guard: &WholeEntry, report:
     }
 }
 
-/// One vendor's report as an object; several as one object by their names.
+/// One vendor's report as an object; several as one object by the vendors' names.
 fn json(reports: &[Report], one: bool) -> String {
     let text = match reports {
         [report] if one => serde_json::to_string(report),
@@ -152,7 +152,7 @@ fn json(reports: &[Report], one: bool) -> String {
     text.map(|text| text + "\n").unwrap_or_default()
 }
 
-/// Go through what stands and falls with the line itself: its program, frame and audit, and what the hook is given.
+/// Check everything that the line depends on: its program, frame, audit and options.
 fn line_in_order(vendor: &dyn Setup, examined: &dyn Examined, guard: &WholeEntry, report: &mut Report) {
     let WholeEntry { line, terms, .. } = guard;
     report.line = Some(line.shell_words());
@@ -181,7 +181,7 @@ fn line_in_order(vendor: &dyn Setup, examined: &dyn Examined, guard: &WholeEntry
     }
 }
 
-/// Say who could put another file in the place of this one.
+/// Report the users who could replace this file.
 fn written_by_others(what: &str, file: &Path, terms: &EntryTerms, report: &mut Report) {
     if let Some(folder) = permissions::temporary(file) {
         report.notes.push(format!("the {what} lies in the temporary folder {}", folder.display()));
@@ -214,7 +214,7 @@ fn program(vendor: &dyn Hook, report: &mut Report, line: &Registration) {
     }
 }
 
-/// Say what an entry of ours besides the guard comes to: both judge every call.
+/// Report an entry of ours besides the guard: both judge every call.
 fn beside(vendor: &dyn Hook, report: &mut Report, other: &WholeEntry) {
     let file = other.file.display();
     let more = match looked_at(&other.terms) {
@@ -236,12 +236,12 @@ fn beside(vendor: &dyn Hook, report: &mut Report, other: &WholeEntry) {
     ));
 }
 
-/// A line starts the program that lies beside this one: what another does is not known.
+/// Whether a line starts the program beside this one. The behaviour of another program is unknown.
 fn own_program(vendor: &dyn Hook, line: &Registration) -> bool {
     let real = |path: &Path| fs_err::canonicalize(path).ok();
     let own = std::env::current_exe().ok().map(|own| own.with_file_name(vendor.facts().program));
     let named = Path::new(&line.program);
-    // one that is gone altogether is not another's
+    // a program that is gone is not another one
     own.is_some_and(|own| own == named || (real(&own).is_some() && real(&own) == real(named)))
 }
 
@@ -256,16 +256,16 @@ fn frame(report: &mut Report, terms: &EntryTerms) {
     }
 }
 
-/// The frame that these terms name.
+/// The frame of these terms.
 fn verified(terms: &EntryTerms) -> Result<VerifiedFrame, Refusal> {
     os::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES)
         .and_then(|bytes| seal::verify(&bytes, terms.pin.as_ref()))
 }
 
-/// The same in words, or why it is refused.
+/// The frame of these terms in words, or the refusal.
 pub(super) fn looked_at(terms: &EntryTerms) -> Result<String, String> {
     let frame = verified(terms).map_err(|refusal| {
-        // an edited one says so itself
+        // the message about an edited frame names the fault itself
         let name = if refusal.name() == "edited" { String::new() } else { format!("{}: ", refusal.name()) };
         format!("{}: {name}{refusal}", terms.frame)
     })?;
@@ -280,7 +280,7 @@ pub(super) fn looked_at(terms: &EntryTerms) -> Result<String, String> {
     ))
 }
 
-/// The vendor's release, and whether the entry holds on it.
+/// Report the vendor's release, and whether the entry holds on it.
 fn release(vendor: &dyn Setup, report: &mut Report) {
     let (oldest, _) = vendor.oldest();
     report.release = match installed(vendor.facts().word) {

@@ -1,4 +1,4 @@
-//! Entries written, taken out, printed.
+//! Writing, removing and printing entries.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ impl From<Unplaced> for Stop {
     }
 }
 
-/// Do what is asked for with this vendor's entries; what there is to say about it.
+/// Do the task with this vendor's entries, and return the report.
 pub(crate) fn work(vendor: &dyn Setup, request: &Request) -> Result<(String, End), Stop> {
     let place = request.place();
     offered(vendor, request)?;
@@ -100,7 +100,7 @@ fn write(vendor: &dyn Setup, request: &Request, file: &Path) -> Result<String, S
     ))
 }
 
-/// Say who else gets a file of a project by git: its entries name files of one person's.
+/// The note about people who get a project's file by git: its entries name files of one person.
 fn shared(request: &Request, file: &Path) -> String {
     let Some(root) = git::checkout(file) else { return String::new() };
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -112,7 +112,7 @@ fn shared(request: &Request, file: &Path) -> String {
         (EntryPlace::Local(_), Some(false)) => format!(
             "git: {name} is not ignored here, so a commit could take it along; add {} to {}\n",
             file.strip_prefix(&root).unwrap_or(file).display(),
-            // of a linked worktree it lies elsewhere
+            // a linked worktree has it elsewhere
             if root.join(".git").is_dir() { ".git/info/exclude" } else { ".gitignore" },
         ),
         (EntryPlace::Local(_), Some(true)) => format!("git: {name} is ignored here, so it stays on this machine\n"),
@@ -121,7 +121,7 @@ fn shared(request: &Request, file: &Path) -> String {
     }
 }
 
-/// Put the entries in and nothing else; what was done, and the terms that stood there before.
+/// Add the entries and change nothing else. The result is the report, with the terms of the entries before.
 fn put_in(vendor: &dyn Setup, line: &PreparedLine, file: &Path) -> Result<(String, Option<EntryTerms>), Stop> {
     let _held = lock(file)?;
     let old = current(file)?;
@@ -171,7 +171,7 @@ fn remove(vendor: &dyn Setup, file: &Path) -> Result<String, Stop> {
             put(file, Some(&new))?;
             Ok(format!("{shown}: {} taken out\n", vendor.entries()))
         }
-        // a file with nothing in it is as good as none
+        // an empty file counts as none
         _ => {
             put(file, None)?;
             vacated(vendor, file);
@@ -180,16 +180,16 @@ fn remove(vendor: &dyn Setup, file: &Path) -> Result<String, Stop> {
     }
 }
 
-/// Take the folder of a file that is gone away too, where nothing is left in it and it is one that is made for such files.
+/// After a file is removed, remove its folder too, if that is empty and exists only for such files.
 fn vacated(vendor: &dyn Setup, file: &Path) {
     let made = format!(".{}", vendor.facts().word);
     if let Some(folder) = file.parent().filter(|folder| folder.file_name().is_some_and(|name| *name == *made)) {
-        // which fails where something is in it
+        // this fails if the folder is not empty
         let _ = fs_err::remove_dir(folder);
     }
 }
 
-/// Refuse what the vendor itself says it would pass over, where it is at hand.
+/// Refuse a file that the vendor itself reports it would ignore, if the vendor is installed.
 fn by_the_vendor(vendor: &dyn Setup, file: &Path) -> Result<(), Stop> {
     let folder = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     let Some((program, answer)) = vendor.objections(folder) else { return Ok(()) };
@@ -216,7 +216,7 @@ fn by_the_vendor(vendor: &dyn Setup, file: &Path) -> Result<(), Stop> {
     }
 }
 
-/// Put the new text of a file in place, or take the file away.
+/// Write the new text of a file, or remove the file.
 fn put(file: &Path, new: Option<&str>) -> Result<(), Stop> {
     let Some(new) = new else {
         return fs_err::remove_file(file).map_err(|error| Stop::failed(error.to_string()));
@@ -228,12 +228,12 @@ fn put(file: &Path, new: Option<&str>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The text of a file that is to be changed; `None`: there is none.
+/// The text of a file that is to be changed; `None` if there is no file.
 fn current(file: &Path) -> Result<Option<String>, Stop> {
     text_of(file).transpose().map_err(|why| Stop::failed(format!("{}: {why}", file.display())))
 }
 
-/// Name the place in a file by line and column.
+/// The message about a place in a file, with line and column.
 fn unspliced(file: &Path, text: &str, why: Unspliced) -> Stop {
     Stop::failed(match why {
         Unspliced::Name(error) => error.to_string(),

@@ -1,4 +1,4 @@
-//! From what is asked for to the hook's line, and everything for which no line is written.
+//! The hook's line from the command line, and the reasons for refusing to write one.
 
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::os::release::{Installed, Release, asking_release, installed, said};
 use crate::os::{Stop, VERSION, complain};
 use crate::seal::{self, VerifiedFrame};
 
-/// The hook's line, and the frame that it names.
+/// The hook's line with its frame.
 pub(super) struct PreparedLine {
     pub(super) registration: Registration,
     pub(super) terms: EntryTerms,
@@ -24,10 +24,10 @@ pub(super) struct PreparedLine {
     pub(super) decider: Option<Decider>,
 }
 
-/// A decider can be asked.
+/// Check that a decider can be asked.
 ///
 /// # Errors
-/// It is not there, or not what it has to be.
+/// The decider is missing, or is not what it must be.
 pub(crate) fn answers(decider: &Decider) -> Result<(), String> {
     let shown = decider.path().display();
     #[expect(clippy::disallowed_methods, reason = "the sentence names the file")]
@@ -42,7 +42,7 @@ pub(crate) fn answers(decider: &Decider) -> Result<(), String> {
     Err(format!("{shown}: it is not {wanted}, so every call would be denied"))
 }
 
-/// The line that is asked for: the program beside this one, every setting as a flag.
+/// The line: the program beside this one, with every setting as a flag.
 pub(super) fn prepare(vendor: &dyn Hook, request: &Request) -> Result<PreparedLine, Stop> {
     let file = request.frame.as_ref().ok_or_else(|| Stop::usage("no frame is given: --frame FILE"))?;
     let file = absolute(file)?;
@@ -73,7 +73,7 @@ pub(super) fn prepare(vendor: &dyn Hook, request: &Request) -> Result<PreparedLi
     if let Some(decider) = &request.decider {
         match (answers(decider), decider) {
             (Err(why), Decider::Program(_)) => return Err(Stop::failed(format!("--decider {why}"))),
-            // somebody may listen there later
+            // a listener may come later
             (Err(why), Decider::Socket(_)) => complain(PROGRAM, &format!("--decider {why}")),
             (Ok(()), _) => {}
         }
@@ -82,8 +82,8 @@ pub(super) fn prepare(vendor: &dyn Hook, request: &Request) -> Result<PreparedLi
     Ok(PreparedLine { registration: terms.registration(&program), terms, frame, decider })
 }
 
-/// The hook program beside this one, which has to be of this release: an older one denies every call by a flag that it
-/// does not know.
+/// The hook program beside this one. It must be of this release: an older one denies every call because of a flag that
+/// it does not know.
 fn program(vendor: &dyn Hook) -> Result<PathBuf, Stop> {
     let own = std::env::current_exe().map_err(|error| Stop::failed(os::words(error)))?;
     let program = own.with_file_name(vendor.facts().program);
@@ -94,7 +94,7 @@ fn program(vendor: &dyn Hook) -> Result<PathBuf, Stop> {
     Ok(program)
 }
 
-/// Hold a hook program to the release of this one; why it is another's, and what to do.
+/// Check a hook program for this release. The error names its release and the remedy.
 pub(super) fn of_this_release(vendor: &dyn Hook, program: &Path) -> Result<(), String> {
     let shown = program.display();
     let text = said(asking_release(program)).map_err(|why| format!("{shown}: asked for its release: {why}"))?;
@@ -109,8 +109,7 @@ pub(super) fn of_this_release(vendor: &dyn Hook, program: &Path) -> Result<(), S
 }
 
 impl PreparedLine {
-    /// Refuse a program or frame that somebody else could put another one in the place of; where
-    /// only something is printed, say so and go on.
+    /// Refuse a program or frame that another user could replace; if the entries are only printed, warn.
     pub(super) fn safe(&self, writes: bool) -> Result<(), Stop> {
         let program = Path::new(&self.registration.program);
         let decider = match &self.decider {
@@ -142,8 +141,7 @@ impl PreparedLine {
         Ok(())
     }
 
-    /// The frame, the pin and the policy that have been written, for people; each beside what stood there before, where that
-    /// was something else.
+    /// The frame, the pin and the policy of the new entries, for people; each with its former value if that differs.
     pub(super) fn told(&self, vendor: &dyn Hook, before: Option<&EntryTerms>) -> String {
         let pin = match self.terms.pin {
             Some(_) => "pinned to it",
@@ -193,13 +191,13 @@ fn deadline(terms: &EntryTerms) -> Option<String> {
     terms.deadline.map(|seconds| format!("{seconds} s"))
 }
 
-/// A frame's digest and step, for a sentence.
+/// A frame's digest and step for a sentence.
 fn in_short(frame: &VerifiedFrame) -> String {
     let step = &frame.frame().step;
     format!("{} (step {} of {})", frame.digest().short(), step.index, crate::frame::shown(&step.workflow))
 }
 
-/// The frame that an entry has named so far: by its pin, where the file is another one by now.
+/// The former frame of an entry: its pin, if the file has changed since.
 fn frame_before(terms: &EntryTerms) -> String {
     let found = os::read_bounded(Path::new(&terms.frame), seal::MAX_BYTES)
         .and_then(|bytes| seal::verify(&bytes, terms.pin.as_ref()));
@@ -211,7 +209,7 @@ fn frame_before(terms: &EntryTerms) -> String {
     format!("{} {short}", terms.frame)
 }
 
-/// Refuse a vendor that is older than this; say what could not be checked.
+/// Refuse an older vendor; the text reports a release that could not be checked.
 pub(super) fn new_enough(vendor: &dyn Setup) -> Result<String, Stop> {
     let (word, product) = (vendor.facts().word, vendor.facts().product);
     let (oldest, why) = vendor.oldest();

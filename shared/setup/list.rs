@@ -1,4 +1,4 @@
-//! `mh-setup list`: every entry that there is, what it stands for, and what of it is gone.
+//! `mh-setup list`: every entry, its meaning, and its missing parts.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::adapter::{ALL, Registration};
 use crate::hook::HookOptions;
 use crate::os::{End, Progress, Stop};
 
-/// Folders that no project of its own lies in.
+/// Folders in which nobody keeps projects.
 const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
 
 /// The entries of one file.
@@ -25,25 +25,26 @@ const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
 struct Listed {
     vendor: &'static str,
     file: String,
-    /// The number of events that they stand under.
+    /// The number of events with entries.
     events: usize,
     line: Option<String>,
     frame: Option<FrameNamed>,
-    /// What is wrong with them, or gone; none: they are whole, and everything is there.
+    /// The faults of the entries, and the files that are gone; empty if the entries are whole.
     why: Vec<String>,
-    /// Every call is denied, and every prompt.
+    /// Every call and every prompt is denied.
     blocks: bool,
-    /// The command that takes them out; none: that is an administrator's, or to be done by hand.
+    /// The command that removes the entries; `None` for an administrator's entries and for those that must be removed
+    /// by hand.
     remove: Option<String>,
 }
 
-/// The frame that an entry names.
+/// The frame of an entry.
 #[derive(Debug, Serialize)]
 struct FrameNamed {
     file: String,
-    /// The digest that it is pinned to.
+    /// The digest that the frame is pinned to.
     pin: Option<String>,
-    /// The frame itself in words, where it is there and verifies.
+    /// The frame in words, if it exists and verifies.
     words: Option<String>,
 }
 
@@ -54,7 +55,7 @@ struct List {
     entries: Vec<Listed>,
 }
 
-/// Look into the folders that are named, or into the working folder.
+/// Examine the named folders, or the working folder.
 pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     let here = [PathBuf::from(".")];
     let given = if request.folders.is_empty() { &here[..] } else { &request.folders };
@@ -92,7 +93,7 @@ pub(crate) fn work(request: &Request) -> Result<(String, End), Stop> {
     Ok((text, if whole { End::Good } else { End::Refused }))
 }
 
-/// A folder and all below it, no link followed.
+/// Visit a folder and everything below it, without following links.
 fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
     visit(folder);
     let mut below: Vec<PathBuf> = fs_err::read_dir(folder)
@@ -110,7 +111,7 @@ fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
     }
 }
 
-/// Take the entries of one file, if there are any.
+/// Add the entries of one file, if there are any.
 fn look(vendor: &dyn Setup, file: &Path, remove: Option<String>, seen: &mut Vec<PathBuf>, entries: &mut Vec<Listed>) {
     let real = fs_err::canonicalize(file).unwrap_or_else(|_| file.into());
     if seen.contains(&real) {
@@ -144,7 +145,7 @@ fn look(vendor: &dyn Setup, file: &Path, remove: Option<String>, seen: &mut Vec<
 }
 
 impl Listed {
-    /// Take what stands there, event by event.
+    /// Add the entries event by event.
     fn stands(&mut self, standing: &[Standing]) {
         let mut whole: Option<&(Registration, EntryTerms)> = None;
         for (event, stands) in standing {
@@ -190,7 +191,7 @@ impl Listed {
 }
 
 impl List {
-    /// For people.
+    /// The report for people.
     fn text(&self) -> String {
         let mut out = String::new();
         for entry in &self.entries {

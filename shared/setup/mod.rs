@@ -1,5 +1,4 @@
-//! Our entries into a vendor's configuration, out of it, and whether they hold: the order of the work, the same for every
-//! vendor.
+//! The steps for writing, removing and checking our entries in a vendor's configuration, the same for every vendor.
 
 pub(crate) mod doctor;
 pub(crate) mod install;
@@ -17,14 +16,14 @@ use crate::seal::Digest;
 #[cfg(feature = "run")]
 pub(crate) use line::answers;
 
-/// The program's name, in front of everything it says.
+/// The program's name, which every message begins with.
 pub(crate) const PROGRAM: &str = "mh-setup";
 
 /// The words and flags of a command line.
 #[derive(Default)]
 pub(crate) struct Request {
     pub(crate) words: Vec<String>,
-    /// The folders that list looks into.
+    /// The folders for `list`.
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) project: Option<PathBuf>,
     pub(crate) local: bool,
@@ -56,12 +55,12 @@ impl Request {
         }
     }
 
-    /// The folder that the vendor is started in.
+    /// The folder that the vendor starts in.
     fn folder(&self) -> PathBuf {
         self.project.clone().unwrap_or_else(|| PathBuf::from("."))
     }
 
-    /// The form that is to be printed, if one is.
+    /// The form for `--print`.
     fn printed(&self) -> Option<PrintedForm> {
         match (self.managed, self.print, self.shell) {
             (true, ..) => Some(PrintedForm::Managed),

@@ -1,4 +1,4 @@
-//! Trying a line as its vendor starts it: one call that has to be denied, one that must not be, and how long it takes.
+//! Firing a line as its vendor starts it: with one call that it must deny and one that it must not, and timing it.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -17,16 +17,16 @@ use crate::hook::{Decider, DeciderLink, HookOptions, Judged, Surroundings, Unans
 use crate::os::release::{LEFT_OPEN, ended, listen, started};
 use crate::os::{self, Stdin, Wires, spawn};
 
-/// The number of times that the line is timed.
+/// The number of timed runs.
 const TIMES: usize = 5;
 
-/// The folder that the line is started in: what it finds there must not matter.
+/// The folder that the line starts in. Its content must not matter.
 const FOLDER: &str = "/";
 
-/// Try the line of this entry; also what a shell said beside an answer. `environment` is what the hook is given.
+/// Fire the line of this entry. The text is a shell's output beside an answer. `environment` is the hook's.
 ///
 /// # Errors
-/// The line did not answer as it must; in words that follow `fired: `.
+/// The line did not give the right answer; in words that follow `fired: `.
 pub(super) fn probe(
     vendor: &dyn Hook,
     entry: &WholeEntry,
@@ -36,7 +36,7 @@ pub(super) fn probe(
     let judged = |(tool, payload): &(&str, serde_json::Value)| {
         let payload = payload.to_string();
         let (judged, asked) = expected(vendor, &entry.line, payload.as_bytes(), environment);
-        // a decider is somebody else's program: no call reaches it that no agent has made
+        // a decider is another person's program: it gets no calls that no agent made
         (!asked).then_some((tool.to_string(), payload, judged))
     };
     let all: Vec<_> = trial.calls.iter().filter_map(judged).collect();
@@ -61,7 +61,7 @@ pub(super) fn probe(
     Ok((Probed { denied: denied.0.clone(), passed: passed.0.clone(), line_ms, program_ms }, beside))
 }
 
-/// The line, ready to be started.
+/// The command that starts the line.
 fn command(entry: &WholeEntry, trial: &Trial) -> Command {
     let mut command = match &entry.shell {
         None => {
@@ -79,9 +79,9 @@ fn command(entry: &WholeEntry, trial: &Trial) -> Command {
     command
 }
 
-/// The answer that the hook has to give: of the very function that it calls. Whether it would ask a decider first.
+/// The right answer, by the hook's own function, and whether the hook would ask a decider first.
 fn expected(vendor: &dyn Hook, line: &Registration, payload: &[u8], environment: Environment<'_>) -> (Judged, bool) {
-    // the line is all that it is told
+    // the hook's settings come from the line alone
     let environment = |name: &str| if name.starts_with("MH_") { None } else { environment(name) };
     let setup = HookOptions::take(line.arguments.iter().map(OsString::from), &environment);
     let input = Stdin { bytes: payload.to_vec(), fault: None };
@@ -97,7 +97,7 @@ fn expected(vendor: &dyn Hook, line: &Registration, payload: &[u8], environment:
     (judged, asked.get())
 }
 
-/// One call. What stands beside the answer on standard output, where that takes nothing from it.
+/// Send one call. The text is the output beside the answer on stdout, if it does not spoil the answer.
 fn called(
     vendor: &dyn Hook,
     line: Command,
@@ -112,8 +112,8 @@ fn called(
         if reaction.stdout == wire.stdout {
             return Ok(None);
         }
-        // the vendor on pipes takes exit 2 with words on stderr for a denial whatever stands on standard output, and words
-        // there that are no JSON for nothing (Codex 0.171.0, measured); the other's line has no shell that could say any
+        // the vendor on pipes takes exit 2 with words on stderr as a denial whatever is on stdout, and ignores words
+        // there that are no JSON (Codex 0.171.0, measured); the other vendor's line has no shell that could write any
         let beside = reaction.stdout.replacen(&wire.stdout, "", 1);
         let words = !beside.trim_start().starts_with(['{', '[']);
         if wiring == Wiring::Pipes && (wire.block || (wire.stdout.is_empty() && words)) {
@@ -138,9 +138,9 @@ fn middle(mut once: impl FnMut() -> Result<f64, String>) -> Result<f64, String> 
     Ok(all[TIMES / 2])
 }
 
-/// The end of a line, and its words.
+/// The end of a line, with its output.
 struct Reaction {
-    /// `None`: a signal ended it.
+    /// `None` if a signal ended it.
     code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -161,17 +161,17 @@ impl Reaction {
     }
 }
 
-/// Start it, give it the payload, wait for its end, as long as the vendor would by the entry's own `timeout`.
+/// Start the line, write the payload, and wait for its end, as long as the vendor would by the entry's own `timeout`.
 fn start(command: Command, payload: &[u8], wiring: Wiring, patience: Duration) -> Result<Reaction, String> {
     let start = Instant::now();
-    // vendors give each hook a session of its own; a group is as far as safe code goes
+    // vendors give each hook a session of its own; safe code can only give it a process group
     let (mut child, out, err) = match wiring {
         Wiring::Sockets => on_sockets(command, payload)?,
         Wiring::Pipes => on_pipes(command, payload)?,
     };
     let status = ended(&mut child, patience).map_err(|why| why.to_string())?;
     let took = start.elapsed();
-    // both vendors go on where a child of the hook still holds the other end
+    // both vendors go on where a child of the hook still holds the pipe open
     let said = |from: Receiver<String>| from.recv_timeout(LEFT_OPEN).unwrap_or_default();
     Ok(Reaction { code: status.code(), stdout: said(out), stderr: said(err), took })
 }
@@ -179,11 +179,11 @@ fn start(command: Command, payload: &[u8], wiring: Wiring, patience: Duration) -
 type Running = (Child, Receiver<String>, Receiver<String>);
 
 fn on_sockets(mut command: Command, payload: &[u8]) -> Result<Running, String> {
-    // a group of its own, so that it can be ended with all that it starts
+    // a process group of its own, so that it can be ended with every process that it starts
     command.process_group(0);
     let (child, Wires { mut stdin, stdout, stderr }) = spawn(command).map_err(os::words)?;
     let heard = (listen(Some(stdout)), listen(Some(stderr)));
-    // a line that does not read is a line whose answer still counts
+    // a line that does not read the payload can still answer
     let _ = stdin.write_all(payload).and_then(|()| stdin.shutdown(Shutdown::Write));
     Ok((child, heard.0, heard.1))
 }

@@ -1,4 +1,4 @@
-//! What install.sh leaves behind, what it refuses, and what a release is.
+//! The effects of install.sh, its refusals, and the content of a release.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use fs_err::os::unix::fs::symlink;
 const PROGRAMS: [&str; 6] =
     ["mh-hook-claude", "mh-hook-codex", "mh-frame-seal", "mh-frame-verify", "mh-setup", "mh-run"];
 
-/// Of the man pages and completions, those of one program, where their readers look for them.
+/// One program's man page and completions in the places in which readers look.
 const PAGES: [&str; 4] = [
     "man/man1/mh-run.1",
     "bash-completion/completions/mh-run",
@@ -18,7 +18,7 @@ const PAGES: [&str; 4] = [
     "fish/vendor_completions.d/mh-run.fish",
 ];
 
-/// A program of the checkout, with a prefix and a home of its own; the toolchain stays the caller's.
+/// A program of the checkout with a prefix and a home of its own; the toolchain is the caller's.
 fn start(scratch: &Path, program: impl AsRef<Path>) -> Command {
     let home = std::env::var_os("HOME").unwrap();
     let own = |variable: &str, folder: &str| std::env::var_os(variable).unwrap_or(Path::new(&home).join(folder).into());
@@ -29,7 +29,7 @@ fn start(scratch: &Path, program: impl AsRef<Path>) -> Command {
         .env("RUSTUP_HOME", own("RUSTUP_HOME", ".rustup"))
         .env("HOME", scratch.join("home"))
         .env("PREFIX", scratch.join("prefix"))
-        // must not undo the static build
+        // this must not undo the static build
         .env("RUSTFLAGS", "-Cdebuginfo=0")
         .env_remove("CODEX_HOME")
         .env_remove("CLAUDE_CONFIG_DIR");
@@ -42,12 +42,12 @@ fn done(command: &mut Command) -> Output {
     output
 }
 
-/// Run install.sh to a good end.
+/// Run install.sh, which must succeed.
 fn install(scratch: &Path, arguments: &[&str]) -> Output {
     done(start(scratch, "install.sh").args(arguments))
 }
 
-/// That this ends with 1, and says this.
+/// The command ends with 1, and its message holds these words.
 fn refused(command: &mut Command, says: &str) {
     ends(command, 1, says);
 }
@@ -59,7 +59,7 @@ fn ends(command: &mut Command, code: i32, says: &str) {
     assert_eq!(output.status.code(), Some(code), "{command:?}: {error}");
 }
 
-/// Programs that stand for an earlier installation, each of which says "old".
+/// Programs of an earlier installation, each of which prints "old".
 fn install_old(scratch: &Path) {
     let bin = scratch.join("prefix/bin");
     fs::create_dir_all(&bin).unwrap();
@@ -68,14 +68,14 @@ fn install_old(scratch: &Path) {
     }
 }
 
-/// Whether the old programs are all that is there.
+/// Whether exactly the old programs are installed.
 fn is_old(scratch: &Path) -> bool {
     let bin = scratch.join("prefix/bin");
     let old = PROGRAMS.iter().all(|program| fs::read(bin.join(program)).unwrap() == b"old");
     old && fs::read_dir(bin).unwrap().count() == PROGRAMS.len()
 }
 
-/// Whether an ELF file asks for an interpreter: a program header of type 3 (ELF-64, PT_INTERP).
+/// Whether an ELF file requests an interpreter: it has a program header of type 3 (ELF-64, PT_INTERP).
 fn has_interpreter(program: &[u8]) -> bool {
     let number = |at: usize, size: usize| {
         program[at..at + size].iter().rev().fold(0usize, |number, byte| number << 8 | usize::from(*byte))
@@ -104,7 +104,7 @@ fn what_is_installed_is_static_works_twice_and_goes_away() {
     for line in ["claude --project . --frame", "codex --frame", "doctor"] {
         assert!(printed.contains(&format!("\n  {} {line}", setup.display())), "{line} in {printed}");
     }
-    // and the frame that they name is there, sealed
+    // and the frame that the commands name exists, sealed
     let frame = scratch.path().join("prefix/share/metaharness/frames/read-only.json");
     assert!(Command::new(bin.join("mh-frame-verify")).arg("--status").arg(frame).status().unwrap().success());
 
@@ -121,7 +121,7 @@ fn what_is_installed_is_static_works_twice_and_goes_away() {
     assert!(settings.exists());
 }
 
-/// The release of this checkout, with SHA256SUMS beside it, and a name for it in the folder `release`.
+/// The release of this checkout in the folder `release`, with SHA256SUMS beside it, and its path.
 fn release(scratch: &Path) -> PathBuf {
     let folder = scratch.join("release");
     done(start(scratch, "tests/release/run").arg("--out").arg(&folder));
@@ -133,7 +133,7 @@ fn release(scratch: &Path) -> PathBuf {
 #[ignore = "builds the release programs, which takes minutes; .ci/run runs it"]
 fn a_release_is_what_a_checkout_installs() {
     let scratch = tempfile::tempdir().unwrap();
-    // what lay in the checkout would be a change that the next release tells of
+    // a release in the checkout would be a change that the next release reports
     let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
     refused(start(scratch.path(), "tests/release/run").args(["--out", tests]), "is in the checkout");
     let release = release(scratch.path());
@@ -151,10 +151,10 @@ fn a_release_is_what_a_checkout_installs() {
     let said =
         |output: Output, home: &Path| String::from_utf8(output.stdout).unwrap().replace(home.to_str().unwrap(), "HOME");
     let hashless = |text: String| text.lines().filter(|line| !line.contains("trusted_hash")).collect::<String>();
-    // the trust of Codex is for the place of the file too
+    // Codex's trust also depends on the path of the file
     assert_eq!(hashless(said(from_checkout, checkout.path())), hashless(said(from_release, scratch.path())));
 
-    // a pin needs no list, and may be written large
+    // a pin needs no list, and may be in capitals
     let list = fs::read_to_string(release.with_file_name("SHA256SUMS")).unwrap();
     fs::remove_file(release.with_file_name("SHA256SUMS")).unwrap();
     let pin = list.split(' ').next().unwrap().to_uppercase();
@@ -164,7 +164,7 @@ fn a_release_is_what_a_checkout_installs() {
     let tried = install(scratch.path(), &["--from", release.to_str().unwrap(), "--sha256", &pin, "--try"]);
     let tried = String::from_utf8(tried.stdout).unwrap();
     assert_eq!((tried.matches("[exit 0]").count(), tried.matches("[exit 2]").count()), (4, 2), "{tried}");
-    // and what is in it can be unpacked by hand, but has no source to build
+    // its content can be unpacked by hand, but has no source to build
     let unpack = format!("cd '{0}' && tar -xzf *.gz && cp */install.sh .", scratch.path().join("release").display());
     done(Command::new("sh").args(["-c", &unpack]));
     refused(
@@ -173,7 +173,8 @@ fn a_release_is_what_a_checkout_installs() {
     );
 }
 
-/// What is done to a release in a folder of its own, and what is then said. `$T` is the tarball, `$D` its one folder.
+/// A damage to a release in a folder of its own, with the message that follows. `$T` is the tarball, `$D` its one
+/// folder.
 const DAMAGES: [(&str, &str); 18] = [
     ("rm SHA256SUMS", "there is no "),
     ("sed -i s/metaharness/other/ SHA256SUMS", "has no line for metaharness-hooks-"),
@@ -192,7 +193,7 @@ const DAMAGES: [(&str, &str); 18] = [
         r"printf '\267' | dd of=$D/bin/mh-run bs=1 seek=18 conv=notrunc status=none && inside && pack && sum",
         "mh-run in ",
     ),
-    // a program, of this machine, and not ours
+    // a program for this machine that is not ours
     ("cp /bin/sh $D/bin/mh-run && inside && pack && sum", "mh-run does not start in "),
     ("ln -s /etc/hosts $D/bin/more && inside && pack && sum", "there is a link in it, or worse"),
     ("ln $D/BUILD $D/more && inside && pack && sum", "there is a link in it, or worse"),
@@ -232,7 +233,8 @@ fn a_release_that_is_not_whole_changes_nothing() {
     assert!(is_old(scratch.path()));
 }
 
-/// A checkout with what install.sh reads, and a `cargo` on `path` that "builds" by copying programs from a folder.
+/// A checkout with the files that install.sh reads, and a `cargo` on `path` that "builds" by copying programs from a
+/// folder.
 fn checkout(scratch: &Path, programs: &Path) -> String {
     let script = format!(
         "set -e; cd '{from}'; mkdir -p '{to}/checkout/tests' '{to}/path'; cp -R install.sh Cargo.toml fixtures '{to}/checkout'
@@ -301,7 +303,7 @@ fn a_link_to_the_script_is_the_script() {
     fs::create_dir(scratch.path().join("links")).unwrap();
     symlink(concat!(env!("CARGO_MANIFEST_DIR"), "/install.sh"), scratch.path().join("links/one")).unwrap();
     symlink("links/one", scratch.path().join("two")).unwrap();
-    // what it takes away it knows by the frames beside it
+    // it recognises its own installation by the frames beside it
     done(start(scratch.path(), scratch.path().join("two")).arg("--uninstall"));
     assert!(!share.exists());
     assert!(fs::read_dir(scratch.path().join("prefix/bin")).unwrap().next().is_none());
@@ -333,7 +335,7 @@ fn arguments_that_nothing_would_listen_to_are_refused() {
     }
 }
 
-/// A release made of the programs that the tests are run with, and what is read of it.
+/// A release from the programs that the tests run with, and the files that install.sh reads from one.
 fn quick_release(scratch: &Path) -> PathBuf {
     let folder = scratch.join("metaharness-hooks-0");
     let built = Path::new(env!("CARGO_BIN_EXE_mh-run")).parent().unwrap();
@@ -353,7 +355,7 @@ fn quick_release(scratch: &Path) -> PathBuf {
 
 #[test]
 fn it_ends_with_what_to_do_next_and_takes_away_all_that_it_made() {
-    // not below a temporary folder, from which no entry is written
+    // not below a temporary folder, where mh-setup writes no entry for a program
     let target = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let scratch = target.path();
     let tarball = quick_release(scratch);
@@ -361,7 +363,7 @@ fn it_ends_with_what_to_do_next_and_takes_away_all_that_it_made() {
     let bin = scratch.join("prefix/bin");
     let frames = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/frames");
 
-    // a frame that does not verify is refused with nothing installed, not even a folder
+    // a frame that does not verify is refused, and nothing is installed, not even a folder
     let edited = fs::read_to_string(frames.join("read-only.json")).unwrap().replace("file.read", "shell");
     fs::write(scratch.join("edited.json"), edited).unwrap();
     let edited = scratch.join("edited.json");
@@ -388,7 +390,7 @@ fn it_ends_with_what_to_do_next_and_takes_away_all_that_it_made() {
         done(start(scratch, "install.sh").args(["--from", tarball, "--frame"]).arg(&frame).env("PATH", path)).stdout;
     assert!(String::from_utf8(again).unwrap().contains(&next("mh-setup")));
 
-    // what it said is what a person does next; then the programs go, and the entry is named
+    // its printed commands are a person's next steps; then the programs go, and the entry is named
     let project = scratch.join("home/work/site");
     fs::create_dir_all(&project).unwrap();
     let setup = |arguments: &[&str]| {
@@ -408,7 +410,7 @@ fn it_ends_with_what_to_do_next_and_takes_away_all_that_it_made() {
     }
     assert!(!scratch.join("prefix").exists(), "a folder is left that it made");
 
-    // and with none left it says so; a folder that was there before stays
+    // without entries it reports that; a folder that was there before stays
     fs::create_dir_all(&bin).unwrap();
     install(scratch, &["--from", tarball]);
     fs::remove_file(&file).unwrap();
@@ -436,7 +438,7 @@ fn a_toolchain_that_is_too_old_is_refused_before_anything_is_fetched() {
         }
     }
     assert!(!scratch.path().join("prefix").exists() && !scratch.path().join("checkout/target").exists());
-    // a newer one is taken, and is told of what it cannot build
+    // a newer toolchain is accepted, and gets a message about the part that it cannot build
     rustc("2.0.0");
     crate::common::executable(
         &scratch.path().join("path/cargo"),

@@ -3,7 +3,7 @@
 
 mod hook;
 #[cfg(feature = "run")]
-pub mod run;
+pub(crate) mod run;
 #[cfg(feature = "setup")]
 pub mod setup;
 
@@ -23,7 +23,7 @@ use crate::frame::{Operation, mcp};
 use crate::scope::fold;
 use crate::seal::VerifiedFrame;
 
-/// The oldest release that honours `"onFailure": "block"`; older ones ignore it without a word.
+/// The oldest release that honours `"onFailure": "block"`; older ones ignore it silently.
 pub const FAILS_CLOSED_FROM: &str = "2.1.295";
 
 /// Claude Code.
@@ -31,14 +31,14 @@ pub const FAILS_CLOSED_FROM: &str = "2.1.295";
 pub struct Claude;
 
 impl Claude {
-    /// What is fixed of it.
+    /// The fixed facts about Claude Code.
     pub const FACTS: Facts = Facts {
         product: "Claude Code",
         word: "claude",
         program: "mh-hook-claude",
         undo: "remove the mh-hook-claude entries from the settings file they stand in",
-        // A context above 10,000 characters is replaced by a preview of 2 KB; some room for what the
-        // vendor puts before it.
+        // A context above 10,000 characters is replaced by a preview of 2 KB; the rest is room for the vendor's own
+        // words before it.
         text_limit: 9_500,
         oldest: FAILS_CLOSED_FROM,
         allow: "granted: the vendor asks nobody, and its own deny and ask rules still hold",
@@ -60,7 +60,7 @@ impl Claude {
         },
         // 2.1.332
         mcp: mcp::Rendering { prefix: "mcp__", separator: "__", kept: &['-'], units: true },
-        // the folder the session was started in: it stays put when the session's own folder moves
+        // the folder in which the session started: it stays when the session's own folder moves
         project: Some("CLAUDE_PROJECT_DIR"),
         table: &hook::table::TABLE,
     };
@@ -71,7 +71,7 @@ impl Hook for Claude {
         &Self::FACTS
     }
 
-    /// As JavaScript counts characters.
+    /// The length in UTF-16 units, as JavaScript counts characters.
     fn measure(&self, text: &str) -> usize {
         text.encode_utf16().count()
     }
@@ -87,8 +87,7 @@ impl Hook for Claude {
         }
     }
 
-    /// The payload carries the server's own name. Releases that lack it leave the rendered name
-    /// alone to go by.
+    /// The payload has the server's own name. Releases without it leave only the rendered name.
     fn mcp(&self, payload: &Payload<'_>, tool: &str) -> RawAsks {
         let rendering = &Self::FACTS.mcp;
         let Some(server) = &payload.mcp_server else { return super::any_reading(tool, &Self::FACTS.mcp) };
@@ -103,13 +102,13 @@ impl Hook for Claude {
         }
     }
 
-    /// There `allow` lifts ask rules, plan mode and protected files, which PreToolUse's does not.
+    /// At PermissionRequest, `allow` lifts ask rules, plan mode and protected files; at PreToolUse it does not.
     fn grants_approval(&self, _: &str) -> bool {
         false
     }
 
-    /// A path in a call has been made absolute by the vendor; what it makes of one that an embedder wrote is its own
-    /// affair, so it has to be absolute already.
+    /// The vendor makes the paths of its own calls absolute. Its treatment of an embedder's path is unknown, so that
+    /// must be absolute already.
     fn refuses_replace(&self, input: &Input<'_>, _: &str) -> Option<String> {
         let relative = |member: &&&str| input.text(member).is_some_and(|path| !path.starts_with('/'));
         let member = ["file_path", "notebook_path", "path"].iter().find(relative)?;
@@ -122,8 +121,8 @@ impl Hook for Claude {
 }
 
 impl Preview for Claude {
-    /// A file's path arrives absolute, with `..` taken out; that of a search arrives as it was written. What a path that
-    /// begins with `~` or a blank would become is for the vendor to say: it is judged as it is written, which is a denial.
+    /// A file's path arrives absolute, with `..` removed; a search's path arrives as written. The vendor's reading of a
+    /// path that begins with `~` or a blank is unknown: it is judged as written, which denies it.
     fn sample(&self, tool: &str, about: &str, folder: &Path) -> Option<Sample> {
         let file = || match about.starts_with(|c| c == '~' || is_blank(c)) {
             true => about.to_string(),
@@ -162,9 +161,9 @@ impl Preview for Claude {
     }
 }
 
-/// What Claude Code takes its guard, its servers and what it runs by itself from. Of an agent, a
-/// skill and a command the header can have hooks and servers of its own, and the text commands
-/// that run as it is loaded; the rest are the folders that its own sandbox keeps from writing.
+/// The files that Claude Code takes its guard, its servers and its own programs from. The header of an agent, a skill
+/// or a command can hold hooks and servers, and its text can hold commands that run on loading. The rest are the
+/// folders that its own sandbox keeps from writing.
 const STARTED: &[&[&str]] = &[
     &[".mcp.json"],
     &[".claude", "agents", "**"],
@@ -179,7 +178,7 @@ const STARTED: &[&[&str]] = &[
     &[".claude", "daemon.json"],
 ];
 
-/// What every hook knows of it.
+/// The facts about Claude Code for every vendor's hook.
 pub const NEIGHBOUR: Neighbour = Neighbour {
     word: Claude::FACTS.word,
     product: Claude::FACTS.product,
@@ -189,7 +188,7 @@ pub const NEIGHBOUR: Neighbour = Neighbour {
     copies: Some([".claude", "worktrees"]),
 };
 
-/// The places that Claude Code is governed by and started from.
+/// The places that govern and start Claude Code.
 fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
     let what = "the configuration of Claude Code";
     let home = folder(environment, "HOME", project);
@@ -199,10 +198,10 @@ fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected
         Place::Names(&[".claude.json"]),
         Place::folder("/etc/claude-code".into(), project),
     ];
-    // the folder first: where it is missing, nothing below it is looked for
+    // the folder first: if it is missing, nothing below it is looked up
     let own = [".claude", ".claude/settings.json", ".claude/settings.local.json"];
     places.extend(project.into_iter().flat_map(|project| own.map(|file| Place::File(project.join(file)))));
-    // what is in it may be a link into another folder, where people keep such files
+    // files in it may be links into another folder, where people keep such files
     let mut linked: Vec<PathBuf> = project.into_iter().map(|project| project.join(".claude")).collect();
     for folder in folders.into_iter().flatten() {
         let settings = folder.join("settings.json");
@@ -224,8 +223,8 @@ fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected
     all
 }
 
-/// The other events that the program knows. Exit 2 would loop at `Stop` and replace output at
-/// `PostToolUse`, so none of them is ever answered.
+/// The other events that the program knows. Exit 2 would loop at `Stop` and replace output at `PostToolUse`, so these
+/// events get no answer.
 const PASSING: [&str; 28] = [
     "PostToolUse",
     "PostToolUseFailure",

@@ -3,7 +3,7 @@
 
 mod hook;
 #[cfg(feature = "run")]
-pub mod run;
+pub(crate) mod run;
 #[cfg(feature = "setup")]
 pub mod setup;
 
@@ -24,17 +24,16 @@ use super::{
 use crate::frame::{Operation, mcp, shown};
 use crate::seal::VerifiedFrame;
 
-/// What the entry sets as `additionalContextLimit`, in tokens: above 2,500 the vendor cuts a
-/// context in its middle unless the entry says otherwise.
+/// The entry's `additionalContextLimit` in tokens: without one, the vendor cuts a context above 2,500 tokens in its
+/// middle.
 pub const CONTEXT_TOKENS: u32 = 12_000;
 
-/// The oldest release that trusts and runs the entry as it is written; 0.144.0 skips it without a
-/// word (both measured). None fails closed by itself: the entry's line does.
+/// The oldest release that trusts and runs the entry as written; 0.144.0 silently skips it (both measured). No release
+/// fails closed by itself: the entry's line does.
 pub const TRUSTS_FROM: &str = "0.145.0";
 
-/// The oldest release in which a project that is not trusted has no say in features: by 0.168.0
-/// its `hooks = false` switches the user's hooks off (both measured, with sandbox and approvals
-/// bypassed).
+/// The oldest release in which an untrusted project cannot set features: in 0.168.0 its `hooks = false` switches the
+/// user's hooks off (both measured, with sandbox and approvals bypassed).
 pub const PROJECTS_GATED_FROM: &str = "0.169.0";
 
 /// Codex.
@@ -42,26 +41,25 @@ pub const PROJECTS_GATED_FROM: &str = "0.169.0";
 pub struct Codex;
 
 impl Codex {
-    /// What is fixed of it.
+    /// The fixed facts about Codex.
     pub const FACTS: Facts = Facts {
         product: "Codex",
         word: "codex",
         program: "mh-hook-codex",
         undo: "remove the mh-hook-codex entries from the config.toml they stand in",
-        // The vendor counts four bytes for a token; some room for what it puts around the text.
+        // The vendor counts four bytes as a token; the rest is room for its own words around the text.
         text_limit: CONTEXT_TOKENS as usize * 4 - 4_000,
-        // Of older ones it was not measured whether they take hooks and trust from the launch line.
+        // It was not measured whether older releases take hooks and trust from the launch's arguments.
         oldest: hook::table::TABLE.release,
         allow: "not denied: the vendor goes on, and an MCP call is approved where it would ask",
         replaced: hook::takes::TAKES,
-        // By the kind of the item in the vendor's rollout; what is typed into a terminal is told by its
-        // source.
+        // By the kind of the item in the vendor's rollout; input typed into a terminal is recognised by its source.
         unseen: &[
             ("WebSearch", "hosted web search runs at the provider, and is off unless web.read is admitted"),
             ("ImageGeneration", "hosted image generation runs at the provider"),
             ("write_stdin", "typing into a terminal fires no hook, and a turn is given no terminal"),
         ],
-        // It loads `AGENTS.md`, in which nothing is imported.
+        // It loads `AGENTS.md`, which imports nothing.
         loaded: &[],
         gate: "PreToolUse",
         payload: Shape {
@@ -77,7 +75,7 @@ impl Codex {
         },
         // 0.171.0
         mcp: mcp::Rendering { prefix: "mcp__", separator: "__", kept: &[], units: false },
-        // the hook's own working folder is the session's; the payload's is the call's, and the agent's to choose
+        // the hook's own working folder is the session's; the payload's is the call's, and the agent can choose it
         project: None,
         table: &hook::table::TABLE,
     };
@@ -105,14 +103,14 @@ impl Hook for Codex {
         }
     }
 
-    /// Nothing but the rendered name is given. Of servers that render alike the vendor adds a hash
-    /// to the name, which no name in a frame renders to: denied.
+    /// The payload has only the rendered name. If two servers render alike, the vendor adds a hash to the name; no name
+    /// in a frame renders to that, so it is denied.
     fn mcp(&self, _: &Payload<'_>, tool: &str) -> RawAsks {
         super::any_reading(tool, &Self::FACTS.mcp)
     }
 
-    /// `codex exec` has no other way to run an MCP tool that wants an approval. For a shell it
-    /// would grant an escalation out of the sandbox that the payload does not show.
+    /// `codex exec` has no other way to run an MCP tool that needs an approval. For a shell, a grant would allow an
+    /// escalation out of the sandbox that the payload does not show.
     fn grants_approval(&self, tool: &str) -> bool {
         tool.starts_with(Self::FACTS.mcp.prefix)
     }
@@ -123,7 +121,7 @@ impl Hook for Codex {
 }
 
 impl Preview for Codex {
-    /// A patch updates the file, unless what it does is said by the header itself: `Add File: a.rs`.
+    /// The patch updates the file, unless `about` has a header of its own: `Add File: a.rs`.
     fn sample(&self, tool: &str, about: &str, _: &Path) -> Option<Sample> {
         if about.is_empty() && matches!(tool, "apply_patch" | "view_image") {
             return None;
@@ -148,8 +146,7 @@ impl Preview for Codex {
     }
 }
 
-/// What Codex takes its guard, its servers, its command rules and what it runs by itself from,
-/// wherever it is started.
+/// The files that Codex takes its guard, its servers, its command rules and its own programs from, wherever it starts.
 const CONFIGURATION: &[&[&str]] = &[
     &[".codex", "*.toml"],
     &[".codex", "hooks*.json"],
@@ -158,7 +155,7 @@ const CONFIGURATION: &[&[&str]] = &[
     &[".codex", "hooks", "**"],
 ];
 
-/// What Codex is told by itself at its next start.
+/// The files that Codex reads by itself at its next start.
 const STARTED: &[&[&str]] = &[
     &[".codex", "agents", "**"],
     &[".codex", "skills", "**"],
@@ -168,7 +165,7 @@ const STARTED: &[&[&str]] = &[
     &[".agents", "plugins", "**"],
 ];
 
-/// What every hook knows of it.
+/// The facts about Codex for every vendor's hook.
 pub const NEIGHBOUR: Neighbour = Neighbour {
     word: Codex::FACTS.word,
     product: Codex::FACTS.product,
@@ -177,7 +174,7 @@ pub const NEIGHBOUR: Neighbour = Neighbour {
     copies: None,
 };
 
-/// The places that Codex is governed by and started from.
+/// The places that govern and start Codex.
 fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected> {
     let home = folder(environment, "HOME", project);
     let mut places: Vec<Place> = CONFIGURATION.iter().map(|names| Place::Names(names)).collect();
@@ -200,7 +197,7 @@ fn places(environment: Environment<'_>, project: Option<&Path>) -> Vec<Protected
     all
 }
 
-/// Names of MCP servers and tools that Codex does not tell from others.
+/// Names of MCP servers and tools that Codex does not distinguish from others.
 fn also_admitted(frame: &VerifiedFrame) -> Option<String> {
     let rendering = &Codex::FACTS.mcp;
     let pairs = frame.frame().operations.iter().filter_map(|operation| match operation {
@@ -228,7 +225,8 @@ fn also_admitted(frame: &VerifiedFrame) -> Option<String> {
     }
 }
 
-/// What the frame admits and Codex has no tool for but its shell, which the frame does not admit; in words.
+/// The operations in words that the frame admits and for which Codex has only its shell, if the frame does not admit
+/// that.
 pub fn codex_lacks(frame: &VerifiedFrame) -> Option<String> {
     let by_shell = [Operation::DirList, Operation::FileRead, Operation::Search, Operation::SkillLoad];
     let names = without_shell(frame, &by_shell)?;

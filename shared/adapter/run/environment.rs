@@ -1,44 +1,43 @@
-//! Which variables of the caller's a vendor is started with: one rule, by lists.
+//! The caller's variables that a vendor gets: one rule, by lists.
 //!
-//! A vendor's own names pass by a list, since any of the hundreds it knows may load a plugin, take hooks off, or put a
-//! program in the place of another. Names that a shell, the loader or a runtime obeys never pass. All others do: the
-//! model's service, clouds, proxies and the project's own programs need them.
+//! A vendor's own names pass by a list, since any of the hundreds that it knows may load a plugin, remove hooks, or
+//! replace a program. Names that a shell, the loader or a runtime obeys never pass. All others do: the model's service,
+//! clouds, proxies and the project's own programs need them.
 
 use crate::adapter::governed;
 use crate::adapter::run::Run;
 use crate::os::obeyed::obeyed;
 
-/// What becomes of a variable.
+/// The treatment of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is passed on.
     Passes,
-    /// It is left out, and nobody set it for this run: the mark of a session around it.
+    /// It is left out without a message, since nobody set it for this run: it marks a session around it.
     Mark,
-    /// It is left out, and for this reason.
+    /// It is left out, for this reason.
     Dropped(&'static str),
 }
 
-/// A vendor's own names. One that ends in `*` stands for all that begin so.
+/// A vendor's own names. A name that ends in `*` stands for every name that begins so.
 #[derive(Debug)]
 pub struct Variables {
-    /// How they begin.
+    /// The beginnings of the vendor's own names.
     pub own: &'static [&'static str],
-    /// Those of them that it may be told.
+    /// The names among them that are passed on.
     pub passes: &'static [&'static str],
-    /// What it sets for the programs that it starts, this one among them.
+    /// The names that the vendor sets for programs that it starts, which this one may be.
     pub marks: &'static [&'static str],
 }
 
-/// Why one of them is left out that stands on no list.
+/// The reason for leaving out a vendor's name that is on no list.
 const UNLISTED: &str = "is the vendor's own, and not one that a governed turn needs";
 
-/// What becomes of a variable of this name. One that is set for the run besides is not asked about here.
+/// The treatment of a variable of this name. Variables that the run itself sets do not come here.
 pub fn fate(vendor: &dyn Run, name: &str) -> Fate {
     let on = |list: &[&str]| {
         list.iter().any(|known| known.strip_suffix('*').map_or(*known == name, |head| name.starts_with(head)))
     };
-    // Claude Code starts the hook without a shell, and Codex is given a folder of the run's own
+    // Claude Code starts the hook without a shell, and Codex gets a folder of the run's own
     if name == "ZDOTDIR" {
         return Fate::Passes;
     }

@@ -1,174 +1,163 @@
-//! What a vendor's record tells of a turn, in no vendor's words.
+//! The events of a vendor's record, independent of the vendor.
 
 use serde_json::Value;
 
-/// One thing that happened. The names are those of `metaharness.event/1`.
+/// An event of a turn. The names are those of `metaharness.event/1`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEvent {
     /// `session.started`
     Started {
         /// The vendor's id of the session.
         session: Option<String>,
-        /// The model that the vendor resolved to.
+        /// The model that the vendor resolved.
         model: Option<String>,
-        /// What else the vendor says of it, by the names that [`TurnEvent::Started`]'s line has.
+        /// Further values, under the names in [`TurnEvent::Started`]'s line.
         facts: Box<Value>,
     },
-    /// `text`: a response of the model, whole.
+    /// `text`: a whole response of the model.
     Text {
-        /// The words.
         text: String,
-        /// The vendor's id of the model call it came from.
+        /// The vendor's id of the model call.
         request: Option<String>,
     },
     /// `thinking`
     Thinking {
-        /// The words.
         text: String,
-        /// The vendor's id of the model call it came from.
+        /// The vendor's id of the model call.
         request: Option<String>,
     },
     /// `thinking.estimate`
     Estimate {
-        /// Tokens that were thought in this model call so far.
+        /// The reasoning tokens of this model call so far.
         tokens: u64,
-        /// How many of them are new.
+        /// The new tokens among them.
         delta: Option<u64>,
     },
     /// `tool.requested`
     Requested {
-        /// The vendor's id of the call, the one that the hook saw where `hooked` says so.
+        /// The vendor's id of the call; where `hooked` is set, the one that the hook saw.
         call_id: String,
-        /// The tool, as the vendor names it.
+        /// The vendor's name for the tool.
         tool: String,
-        /// Its input.
         input: Value,
-        /// Whether it is a sub-agent's.
+        /// Whether a sub-agent made the call.
         nested: bool,
     },
     /// `tool.result`
     Result(CallEnd),
-    /// The model was given the output of a script that made calls.
-    Script {
-        /// The words.
-        content: String,
-    },
+    /// The model got the output of a script that made calls.
+    Script { content: String },
     /// The reply stopped at the output cap, and the vendor lets the model go on with it.
     Continued,
-    /// A model call was made.
     ModelCall {
-        /// The vendor's id of it.
+        /// The vendor's id of the model call.
         request: String,
-        /// The model, where the vendor says so for each.
+        /// The model, if the vendor reports it for each call.
         model: Option<String>,
-        /// What it used, where the vendor says so for each.
+        /// The tokens, if the vendor reports them for each call.
         figures: Option<Figures>,
     },
-    /// A hook ran that is none of ours, or something was loaded that can bring one.
+    /// A hook ran that is not ours, or something was loaded that can bring one.
     Stranger {
-        /// What it is.
+        /// Its name.
         what: String,
-        /// What it can do, or did.
+        /// Its power or its effect.
         why: String,
     },
     /// A hook answered at the gate.
     HookAnswered,
-    /// A hook of ours did not do its work, as the vendor has it.
+    /// A hook of ours failed, by the vendor's record.
     HookFailed {
-        /// Which hook.
         hook: String,
-        /// What the vendor says.
+        /// The vendor's words.
         why: String,
     },
     /// `warning`
     Notice {
-        /// What kind.
         code: Warning,
-        /// The words.
+        /// The vendor's words.
         text: String,
     },
-    /// `auth.expired`: the vendor's service does not take the credentials.
+    /// `auth.expired`: the vendor's service refuses the credentials.
     Unauthorized {
-        /// The words.
+        /// The vendor's words.
         text: String,
     },
     /// `rate_limit`
     RateLimit {
-        /// What is left, by the names that the line has.
+        /// The limit's state, under the names in the line.
         info: Box<Value>,
     },
     /// `session.ended`: the terminal record.
     Ended {
         /// Whether the vendor calls the turn a failure.
         failed: bool,
-        /// The model's last words, where the record has them.
+        /// The model's last text, if the record has it.
         answer: Option<String>,
-        /// The answer by a schema, where one was asked for: that and nothing else is the answer.
+        /// The structured answer, if one was asked for; then nothing else is the answer.
         structured: Option<String>,
-        /// The vendor's words for a failure.
+        /// The vendor's words about a failure.
         error: Option<String>,
         /// Whether the reply stopped at the output cap.
         truncated: bool,
-        /// Whether no request was made because a hook stopped the prompt.
+        /// Whether a hook stopped the prompt, so that no request was made.
         blocked: bool,
         /// Calls that the vendor's own permissions refused: id, tool, input.
         denials: Vec<(String, String, Value)>,
-        /// The figures.
         figures: Figures,
-        /// What else the vendor says of it, by the names that [`TurnEvent::Ended`]'s line has.
+        /// Further values, under the names in [`TurnEvent::Ended`]'s line.
         facts: Box<Value>,
     },
-    /// `opaque`: a record that this reader has no word for.
+    /// `opaque`: a record of a type that this reader does not know.
     Opaque {
-        /// The vendor's type of it.
+        /// The record's type.
         kind: String,
-        /// And its subtype.
         subtype: Option<String>,
     },
 }
 
-/// By whose word a call went on or not, as the vendor has it.
+/// The party that let a call run or stopped it, by the vendor's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Witness {
     /// A hook let it run.
     HookLet,
-    /// Something else did: a rule, a mode, a person.
+    /// Something else let it run: a rule, a mode, a person.
     OtherLet,
     /// A hook stopped it.
     HookStopped,
-    /// Something else did.
+    /// Something else stopped it.
     OtherStopped,
 }
 
-/// What a warning is about. The words never change.
+/// The subject of a warning. The words never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warning {
     /// No frame is in force.
     NoFrame,
-    /// The vendor's release is newer than the one that was measured.
+    /// The vendor's release is newer than the measured one.
     OffPin,
-    /// The vendor's service failed, and the vendor tries again.
+    /// The vendor's service failed, and the vendor retries.
     Retry,
-    /// An MCP server could not be started.
+    /// An MCP server did not start.
     Server,
-    /// Something else that the vendor says.
+    /// Another message of the vendor's.
     Notice,
-    /// A hook did not do its work, as the vendor has it.
+    /// A hook failed, by the vendor's record.
     HookFailed,
-    /// A hook refused something that is no call.
+    /// A hook refused an event that is no call.
     HookRefused,
-    /// A call that waited was denied because nobody could decide it any more.
+    /// A waiting call was denied because nobody could decide it any more.
     Abandoned,
-    /// A call came again with another tool or input.
+    /// A call id came again with another tool or input.
     Mutated,
-    /// A call ran without the decision that it must have had.
+    /// A call ran without the decision that it needed.
     Gap,
-    /// The vendor ended without saying how the turn went.
+    /// The vendor ended without a terminal record.
     NoTerminalRecord,
 }
 
 impl Warning {
-    /// All of them.
+    /// Every kind of warning.
     pub const ALL: [Warning; 11] = [
         Warning::NoFrame,
         Warning::OffPin,
@@ -183,7 +172,7 @@ impl Warning {
         Warning::NoTerminalRecord,
     ];
 
-    /// The word for it.
+    /// The word in the outputs.
     pub fn word(self) -> &'static str {
         match self {
             Warning::NoFrame => "NO_FRAME_IN_FORCE",
@@ -201,23 +190,21 @@ impl Warning {
     }
 }
 
-/// What a turn used. What is not known is `None`, never 0.
+/// The tokens and model calls of a turn. An unknown figure is `None`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Tokens in.
     pub input: Option<u64>,
-    /// Tokens out.
     pub output: Option<u64>,
-    /// Tokens in that came from the vendor's cache.
+    /// Input tokens from the vendor's cache.
     pub cached: Option<u64>,
-    /// Tokens in that were put into the vendor's cache.
+    /// Input tokens that were put into the vendor's cache.
     pub created: Option<u64>,
-    /// Tokens out that were reasoning.
+    /// Output tokens for reasoning.
     pub reasoning: Option<u64>,
 }
 
 impl Figures {
-    /// Add those of one more model call.
+    /// Add the figures of one more model call.
     pub fn add(&mut self, more: &Figures) {
         let sum = |one: &mut Option<u64>, other: Option<u64>| {
             *one = one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))));
@@ -230,31 +217,29 @@ impl Figures {
     }
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallEnd {
-    /// Which call it belongs to.
     pub call_id: String,
     /// Whether the vendor calls it a failure.
     pub failed: bool,
-    /// What the model was told.
+    /// The text that the model got.
     pub content: String,
-    /// Whether the call was run at all, as far as the record shows.
+    /// Whether the call ran at all, as far as the record shows.
     pub ran: bool,
-    /// By whose word, where the vendor says so.
+    /// The party that let it run or stopped it, if the vendor names it.
     pub witness: Option<Witness>,
-    /// The exit code of a command.
+    /// The exit code, if the call was a command.
     pub exit_code: Option<i64>,
-    /// The vendor's own record of it.
+    /// The vendor's own record of the call.
     pub record: Option<Box<Value>>,
-    /// Whether the vendor says that it was told not to offer the tool.
+    /// Whether the vendor reports that it was told not to offer the tool.
     pub withheld: bool,
-    /// Whether the vendor says that a hook stopped it, by its answer or by its failure.
+    /// Whether the vendor reports that a hook stopped the call, by its answer or by its failure.
     pub by_hook: bool,
-    /// Whether the vendor says that it needed an approval which nobody could give; `None` where its record has no word for
-    /// that.
+    /// Whether the vendor reports that the call needed an approval that nobody could give; `None` if its record has no
+    /// field for that.
     pub unapproved: Option<bool>,
-    /// Whether this is all that the record will have of it, should no better word come: what the model was told, by a
-    /// sentence that is read here.
+    /// Whether this end is read from a sentence that the model got: it counts only if no better record comes.
     pub told: bool,
 }

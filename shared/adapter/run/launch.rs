@@ -1,5 +1,5 @@
-//! The strongest launch that was measured, of either vendor: nothing is written into the user's
-//! files, and nothing that could take the hook away is passed on.
+//! The strictest launch that was measured for each vendor: it writes nothing into the user's files, and passes on
+//! nothing that could remove the hook.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,83 +13,73 @@ use crate::decide::Policy;
 use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
 
-/// What is to be launched.
 #[derive(Debug, Clone)]
 pub struct LaunchOrder {
-    /// Whose program.
     pub vendor: &'static dyn Run,
-    /// The program.
     pub program: PathBuf,
-    /// The hook program.
     pub hook: String,
-    /// The frame in force, and where it lies.
+    /// The frame in force, with its path.
     pub frame: Option<(String, VerifiedFrame)>,
-    /// What an admitted call is answered with.
+    /// The answer to an admitted call.
     pub policy: Policy,
-    /// Where the decisions go.
+    /// The path of the audit.
     pub audit: String,
-    /// Who is asked about admitted calls.
+    /// The party that is asked about admitted calls.
     pub decider: Option<String>,
-    /// How long that may take, in seconds; `None` is the hook's own limit.
+    /// The seconds for that; `None` is the hook's own limit.
     pub patience: Option<u32>,
-    /// Whether the hook records the inputs of calls too.
+    /// Whether the hook also records the inputs of calls.
     pub inputs: bool,
-    /// The prompt.
     pub prompt: String,
-    /// The model.
     pub model: Option<String>,
-    /// The folder that the turn works in.
+    /// The working folder of the turn.
     pub cwd: PathBuf,
-    /// A scratch home and a cleared environment.
+    /// Whether the run has a scratch home and a cleared environment.
     pub hermetic: bool,
-    /// Which credentials go along into that.
+    /// The credentials that go along into the scratch home.
     pub credentials: Credentials,
-    /// Variables that go along besides.
+    /// Further variables that go along.
     pub carried: Vec<OsString>,
-    /// The MCP servers, as a file has them.
+    /// The MCP servers from the user's file.
     pub mcp: Option<serde_json::Value>,
-    /// The schema that the answer is held to by the vendor: its file and its text.
+    /// The schema that the vendor holds the answer to: its file and its text.
     pub schema: Option<(PathBuf, String)>,
     /// Codex's sandbox.
     pub sandbox: Option<String>,
     /// The project's instructions, for a vendor whose isolation drops them.
     pub instructions: Option<String>,
-    /// Options for the vendor, already held to the list.
+    /// Options for the vendor, already checked against its list.
     pub options: Vec<String>,
 }
 
-/// Which credentials go along where the environment is cleared.
+/// The credentials that go along where the environment is cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credentials {
-    /// The vendor's own file of them, and its variables.
+    /// The vendor's own credentials file and its variables.
     Inherit,
     /// A key in a variable.
     ApiKey,
-    /// None.
     None,
 }
 
 /// A launch, ready to run.
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
     /// Whether the environment is cleared first.
     pub clear: bool,
-    /// Variables that are taken out.
+    /// Variables that are removed.
     pub removed: Vec<OsString>,
-    /// Those of them that somebody may have set on purpose.
+    /// The removed variables that somebody may have set on purpose.
     pub dropped: Vec<String>,
     /// Variables that are set.
     pub set: Vec<(OsString, OsString)>,
-    /// The folder it starts in.
+    /// The folder that the program starts in.
     pub cwd: PathBuf,
-    /// What it reads from standard input: a list of processes shows no prompt then, and none is
-    /// too long.
+    /// The program's stdin: so a list of processes shows no prompt, and no prompt is too long.
     pub prompt: String,
-    /// The folder in which the vendor keeps its records.
+    /// The folder of the vendor's records.
     pub home: PathBuf,
     /// Codex's settings that the run itself gives, by `-c`.
     pub settings: Vec<String>,
@@ -98,7 +88,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The program in its environment and its folder, without arguments yet.
+    /// The program with its environment and its folder, without arguments.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.cwd);
@@ -113,8 +103,8 @@ impl Launch {
     }
 }
 
-/// What goes along into a cleared environment, besides credentials: how to find programs, how to
-/// write text, how to reach the network.
+/// The variables that go along into a cleared environment besides credentials: they find programs, choose the text
+/// encoding and reach the network.
 const STATED: [&str; 19] = [
     "PATH",
     "LANG",
@@ -137,10 +127,10 @@ const STATED: [&str; 19] = [
     "SSL_CERT_DIR",
 ];
 
-/// Make the launch. What it needs on disk goes into the run's own folder.
+/// Make the launch. Its files go into the run's own folder.
 ///
 /// # Errors
-/// What could not be prepared.
+/// The part that could not be prepared.
 pub fn launch(order: &LaunchOrder, room: &PrivateRoom) -> Result<Launch, Unprepared> {
     let mut launch = Launch {
         program: order.program.clone(),
@@ -162,10 +152,10 @@ pub fn launch(order: &LaunchOrder, room: &PrivateRoom) -> Result<Launch, Unprepa
     Ok(launch)
 }
 
-/// Which of the caller's variables go along where the environment is not cleared.
+/// The caller's variables that go along where the environment is not cleared.
 pub const VARIABLES: &str = "the vendor's own by a list, none that a shell, the loader or a runtime obeys, all others";
 
-/// What a launch does to cut the turn off from what lies around: which part, and by what.
+/// The measures that cut the turn off from its surroundings: each part, with its means.
 pub fn imposed(vendor: &dyn Run, framed: bool, hermetic: bool) -> Rows {
     let mut all = vendor.imposed(framed);
     if hermetic {
@@ -175,14 +165,14 @@ pub fn imposed(vendor: &dyn Run, framed: bool, hermetic: bool) -> Rows {
 }
 
 impl LaunchOrder {
-    /// The tools that the vendor is told not to offer, each with the operation that it needs; `None`
-    /// where it takes no such list.
+    /// The tools that the vendor is told not to offer, each with the operation that it needs; `None` if the vendor
+    /// takes no such list.
     pub fn withheld(&self) -> Option<Vec<(&'static str, &'static str)>> {
         let (_, frame) = self.frame.as_ref()?;
         self.vendor.withheld(frame)
     }
 
-    /// The policy in force, where a frame is.
+    /// The policy, if a frame is in force.
     pub fn policy(&self) -> Option<&'static str> {
         self.frame.as_ref().map(|_| self.policy.word())
     }
@@ -203,8 +193,8 @@ impl LaunchOrder {
         flags.registration(&self.hook)
     }
 
-    /// Link the vendor's file of credentials into a scratch folder, and take its variables along. A copy would be spent
-    /// alone: the vendor renews a login by its file, and what it was given for the old one would be gone with the run.
+    /// Link the vendor's credentials file into a scratch folder, and pass on its variables. A copy would spoil the
+    /// login: the vendor renews it in the file, and the new login would vanish with the run.
     pub fn carry(
         &self,
         launch: &mut Launch,
@@ -227,18 +217,16 @@ impl LaunchOrder {
     }
 }
 
-/// The vendor's own folder for a session that starts in `cwd`: the one that a variable names, else that in the user's
-/// home.
+/// The vendor's own folder for a session that starts in `cwd`: from its variable, else in the user's home.
 pub fn home(vendor: &dyn Run, cwd: &Path) -> PathBuf {
     let (variable, name) = vendor.own_folder();
     let told = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(name));
-    // a relative one is the vendor's to read, in the folder that it starts in
+    // the vendor reads a relative path from the folder that it starts in
     cwd.join(told.or(home).unwrap_or_else(|| Path::new("/").join(name)))
 }
 
-/// The variables of this process that a vendor is not started with, and those of them that somebody may have set on
-/// purpose.
+/// The variables of this process that a vendor does not get, and those of them that somebody may have set on purpose.
 pub fn left_out(vendor: &dyn Run) -> (Vec<OsString>, Vec<String>) {
     let (mut removed, mut dropped) = (Vec::new(), Vec::new());
     for (name, _) in std::env::vars_os() {
@@ -254,10 +242,10 @@ pub fn left_out(vendor: &dyn Run) -> (Vec<OsString>, Vec<String>) {
     (removed, dropped)
 }
 
-/// Hold the variables that are to go along into a cleared environment to the rule that holds for all.
+/// Check the variables for a cleared environment against the rule for every environment.
 ///
 /// # Errors
-/// The first that never passes.
+/// The first variable that never passes.
 pub fn carried(vendor: &dyn Run, names: &[OsString]) -> Result<(), Shadowed> {
     let refused = |name: &OsString| {
         let shown = name.to_string_lossy().into_owned();

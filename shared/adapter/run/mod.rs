@@ -1,11 +1,11 @@
-//! What a governed run needs of a vendor: a launch that holds, and its records read.
+//! A vendor's part in a governed run: a launch that holds, and a reader for its records.
 
 mod environment;
 mod event;
 mod launch;
 mod options;
 mod program;
-pub mod record;
+pub(crate) mod record;
 mod refused;
 mod shadow;
 
@@ -18,90 +18,93 @@ use super::Hook;
 use crate::os::{self, PrivateRoom};
 use crate::seal::VerifiedFrame;
 
-pub use environment::{Fate, Variables, fate};
-pub use event::{CallEnd, Figures, TurnEvent, Warning, Witness};
-pub use launch::{Credentials, Launch, LaunchOrder, VARIABLES, carried, home, imposed, launch, left_out};
-pub use options::{Passed, SettingOption, VendorOptions, flag, options, valued};
-pub use program::{find, measured};
-pub use record::StreamReader;
-pub use refused::{Shadowed, Unprepared};
-pub use shadow::{ambient, harmless_layer};
+pub(crate) use environment::Variables;
+#[cfg(test)]
+pub(crate) use environment::{Fate, fate};
+pub use event::Warning;
+pub(crate) use event::{CallEnd, Figures, TurnEvent, Witness};
+pub(crate) use launch::{Credentials, Launch, LaunchOrder, VARIABLES, carried, home, imposed, launch, left_out};
+pub(crate) use options::{Passed, SettingOption, VendorOptions, flag, options, valued};
+pub(crate) use program::{find, measured};
+pub(crate) use record::StreamReader;
+pub(crate) use refused::{Shadowed, Unprepared};
+pub(crate) use shadow::{ambient, harmless_layer};
 
-/// Words in pairs: what, and by what or why.
+/// Pairs of a thing and its means or reason.
 pub type Rows = Vec<(&'static str, &'static str)>;
 
-/// One vendor, as a governed run needs it.
+/// A vendor as a governed run needs it.
 pub trait Run: Hook {
     /// The variable that names the vendor's own folder, and the folder's name in the user's home.
     fn own_folder(&self) -> (&'static str, &'static str);
 
-    /// Its own names among the variables of the caller.
+    /// The vendor's own names among the caller's variables.
     fn variables(&self) -> &'static Variables;
 
-    /// What may stand behind `--`.
+    /// The options that may follow `--`.
     fn options(&self) -> &'static VendorOptions;
 
-    /// The sandboxes that it can be told to work in; the first is its default.
+    /// The vendor's sandboxes; the first is its default.
     fn sandboxes(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// What a launch leaves out of what lies around.
+    /// The surroundings that a launch leaves out.
     fn ambient(&self) -> &'static Ambient;
 
-    /// Put the arguments, variables and files of a launch together.
+    /// Prepare the arguments, variables and files of a launch.
     ///
     /// # Errors
-    /// What could not be prepared.
+    /// The part that could not be prepared.
     fn prepare(&self, order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> Result<(), Unprepared>;
 
-    /// What a launch does to cut the turn off from what lies around: which part, and by what.
+    /// The measures that cut the turn off from its surroundings: each part, with its means.
     fn imposed(&self, framed: bool) -> Rows;
 
-    /// What it cannot do, and why.
+    /// The parts that cannot be cut off, with the reasons.
     fn unavailable(&self) -> Rows;
 
-    /// The tools that it is told not to offer, each with the operation that it needs; `None` where it takes no such
-    /// list.
+    /// The tools that the vendor is told not to offer, each with the operation that it needs; `None` if the vendor
+    /// takes no such list.
     fn withheld(&self, _frame: &VerifiedFrame) -> Option<Rows> {
         None
     }
 
-    /// Layers above the launch that take the guard away, or put another's hook beside it: of two replaced inputs one
-    /// wins, and it was not judged. `etc` is the machine's folder of them.
+    /// Check the layers above the launch: none may remove the guard or add another hook, since the vendor takes only
+    /// one of two replaced inputs, and that one may not be judged. `etc` is the machine's folder of them.
     ///
     /// # Errors
-    /// The first.
+    /// The first such layer.
     fn shadows(&self, etc: &Path) -> Result<(), Shadowed>;
 
-    /// A file in the vendor's own folder that sets variables for every hook.
+    /// Check the file in the vendor's own folder that sets variables for every hook.
     ///
     /// # Errors
-    /// What it sets that a hook obeys.
+    /// A variable that a hook obeys.
     fn env_file(&self, _home: &Path) -> Result<(), Shadowed> {
         Ok(())
     }
 
-    /// Ask the vendor itself, before the first prompt, whether it sees the launch as it was meant.
+    /// Ask the vendor itself, before the first prompt, whether it sees the launch as intended.
     ///
     /// # Errors
-    /// What it sees otherwise.
+    /// The difference that the vendor reports.
     fn agrees(&self, _order: &LaunchOrder, _launch: &Launch, _room: &PrivateRoom) -> Result<(), Shadowed> {
         Ok(())
     }
 
-    /// A reader for its stream.
+    /// A reader for the vendor's stream.
     fn stream(&self) -> Box<dyn Stream>;
 
-    /// What the vendor's program starts, where that is a script of the vendor's own; none where it is not known.
+    /// The programs behind the vendor's program, if that is a script of the vendor's; empty if they are unknown.
     fn behind(&self, _program: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    /// What somebody does whose credentials the vendor's service does not take.
+    /// The advice for a user whose credentials the vendor's service refuses.
     fn login(&self) -> &'static str;
 
-    /// The journal that tells of calls by the ids that the hook saw, where the stream does not.
+    /// The journal with the call ids that the hook saw, if the stream lacks them.
     fn journal(&self) -> Option<&'static dyn Journal> {
         None
     }
@@ -109,28 +112,28 @@ pub trait Run: Hook {
 
 /// Reads a vendor's stream, record by record.
 ///
-/// A field that is missing, new or of another type than it was is no fault: each is looked up for itself, and a record
-/// without a word here becomes [`TurnEvent::Opaque`].
+/// A field that is missing, new or of another type than before is no fault: each is looked up by itself, and a record
+/// of an unknown type becomes [`TurnEvent::Opaque`].
 pub trait Stream: fmt::Debug {
-    /// What a record tells.
+    /// The events of a record.
     fn record(&mut self, record: &Value) -> Vec<TurnEvent>;
 }
 
-/// Files that a vendor writes beside its stream, a record a line, for each session and sub-agent.
+/// Files that a vendor writes beside its stream, a record a line, one for each session and sub-agent.
 pub trait Journal: Sync {
-    /// The files of a session below the vendor's folder, those of its sub-agents among them.
+    /// The files of a session below the vendor's folder, including those of its sub-agents.
     fn files(&self, home: &Path, session: &str) -> Vec<PathBuf>;
 
-    /// The file of this id, a session's or a sub-agent's, once it is there.
+    /// The file of a session or a sub-agent, once it exists.
     fn file(&self, home: &Path, id: &str) -> Option<PathBuf>;
 
-    /// What a line tells of what the model says, of calls and of model calls, and the vendor's own time of it.
+    /// The events of a line (text, calls and model calls), with the vendor's own time.
     fn line(&self, bytes: &[u8]) -> (Option<String>, Vec<TurnEvent>);
 
-    /// Add what a file tells; `own` is whether it is the session's, and no sub-agent's.
+    /// Add a file's content. `own` marks the session's file, as opposed to a sub-agent's.
     ///
     /// # Errors
-    /// It cannot be read, is no regular file, or is longer than what is read of a file in a turn.
+    /// The file cannot be read, is not regular, or is longer than a turn reads.
     fn read(&self, path: &Path, own: bool, into: &mut Journaled) -> Result<(), os::Error>;
 
     /// Whether the file is the session's own.
@@ -139,33 +142,33 @@ pub trait Journal: Sync {
     /// Whether a call of this tool that ran leaves a record of its own, wherever it was made.
     fn leaves_record(&self, tool: &str) -> bool;
 
-    /// Whether what a script was told says that a call of this tool needed an approval which nobody could give.
+    /// Whether the text for a script reports that a call of this tool needed an approval that nobody could give.
     fn unapproved(&self, tool: &str, told: &str) -> bool;
 }
 
-/// What a vendor's journal tells of a turn.
+/// The content of a vendor's journal about a turn.
 #[derive(Debug, Default)]
 pub struct Journaled {
-    /// The calls, by the ids that the hook saw.
+    /// The calls by the ids that the hook saw.
     pub calls: Vec<JournaledCall>,
-    /// Calls that ran and that no hook ever sees.
+    /// Calls that ran and that hooks never see.
     pub unseen: Vec<(String, String)>,
     /// The scripts that made calls.
     pub scripts: Vec<JournaledScript>,
-    /// How many model calls were made.
+    /// The number of model calls.
     pub model_calls: u64,
-    /// What they used.
+    /// The tokens of these model calls.
     pub figures: Figures,
-    /// The model.
+    /// The model that the journal names.
     pub model: Option<String>,
 }
 
 /// A script that made calls, in a vendor's journal.
 #[derive(Debug, Default)]
 pub struct JournaledScript {
-    /// When it had ended, by RFC 3339.
+    /// The time of the script's end, by RFC 3339.
     pub at: Option<String>,
-    /// What the model was told of it.
+    /// The text that the model got about the script.
     pub told: String,
     /// Whether a hook's denial ended it.
     pub by_hook: bool,
@@ -174,25 +177,26 @@ pub struct JournaledScript {
 /// A call in a vendor's journal.
 #[derive(Debug, Default)]
 pub struct JournaledCall {
-    /// Its id.
+    /// The id that the hook saw.
     pub id: String,
-    /// The tool, by the name that it has for a hook.
+    /// The tool's name for a hook.
     pub tool: String,
-    /// Its input.
+    /// The input that the tool got.
     pub input: Value,
-    /// Whether it is a sub-agent's.
+    /// Whether a sub-agent made the call.
     pub nested: bool,
-    /// How it ended.
+    /// The end of the call.
     pub end: Option<CallEnd>,
 }
 
-/// Files that a launch leaves out, by their names.
+/// The names of files that a launch leaves out.
 #[derive(Debug)]
 pub struct Ambient {
-    /// In the project and in the user's home.
+    /// Files in the project and in the user's home.
     pub everywhere: &'static [&'static str],
-    /// The project's instructions, unless the run was told to give them; empty where the vendor reads them itself.
+    /// The project's instructions, left out unless the run was told to give them; empty if the vendor reads them
+    /// itself.
     pub instructions: &'static [&'static str],
-    /// In the user's home alone.
+    /// Files in the user's home alone.
     pub home: &'static [&'static str],
 }

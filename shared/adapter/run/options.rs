@@ -1,19 +1,18 @@
-//! What stands behind `--`: options that are passed on to the vendor.
+//! The options behind `--`, which are passed on to the vendor.
 
 use std::ffi::OsString;
 
 use super::{Run, Shadowed};
 
-/// An option of a vendor that may be passed on: it takes nothing from the seam.
+/// An option of a vendor that may be passed on, since it removes nothing from the guard.
 #[derive(Debug)]
 pub struct Passed {
-    /// Its long name.
     pub name: &'static str,
     /// Whether a value follows.
     pub value: bool,
 }
 
-/// An option that stands alone.
+/// An option without a value.
 pub const fn flag(name: &'static str) -> Passed {
     Passed { name, value: false }
 }
@@ -23,20 +22,20 @@ pub const fn valued(name: &'static str) -> Passed {
     Passed { name, value: true }
 }
 
-/// What may be passed to a vendor.
+/// The options that may be passed to a vendor.
 #[derive(Debug)]
 pub struct VendorOptions {
-    /// By their long names: none that loads settings, plugins or agents (each may hold hooks), answers prompts, or takes
-    /// a part of the launch out.
+    /// The long names. None of these options loads settings, plugins or agents (each may hold hooks), answers prompts,
+    /// or removes a part of the launch.
     pub passed: &'static [Passed],
-    /// Short names, and the long ones that they stand for.
+    /// Short names with their long names.
     pub short: &'static [(&'static str, &'static str)],
-    /// An option that sets a key of the configuration.
+    /// The option that sets a key of the configuration.
     pub settings: Option<SettingOption>,
 }
 
 impl VendorOptions {
-    /// What may be passed, in words.
+    /// The options in words.
     fn told(&self) -> String {
         let names = self.passed.iter().map(|passed| match passed.value {
             true => format!("{} VALUE", passed.name),
@@ -49,16 +48,15 @@ impl VendorOptions {
 /// An option that sets a key of the configuration.
 #[derive(Debug)]
 pub struct SettingOption {
-    /// Its long name.
     pub option: &'static str,
     /// The name that people use.
     pub shown: &'static str,
-    /// The keys that it may set. One that ends in a dot stands for all below it.
+    /// The keys that it may set. A key that ends in a dot stands for every key below it.
     pub keys: &'static [&'static str],
 }
 
 impl SettingOption {
-    /// Whether this one may be set.
+    /// Whether this setting is allowed.
     fn harmless(&self, setting: &str) -> bool {
         let Some((key, _)) = setting.split_once('=') else { return false };
         let key = key.trim();
@@ -67,11 +65,10 @@ impl SettingOption {
     }
 }
 
-/// Take what stands after `--`. Each option is spelled out with its value, so that none can be
-/// read in two ways.
+/// Check the options behind `--`. Each is spelled out with its value, so that none can be read in two ways.
 ///
 /// # Errors
-/// The first that is not on the list.
+/// The first option that is not on the list.
 pub fn options(vendor: &dyn Run, given: &[OsString]) -> Result<Vec<String>, Shadowed> {
     let allowed = vendor.options();
     let product = vendor.facts().word;
@@ -112,7 +109,7 @@ pub fn options(vendor: &dyn Run, given: &[OsString]) -> Result<Vec<String>, Shad
                 format!("not a key that can be set under a frame; these can: {}", settings.keys.join(", ")),
             ));
         }
-        // a value that begins with a dash would be taken for an option where it stands alone
+        // alone, a value that begins with a dash would be read as an option
         taken.push(format!("{name}={value}"));
     }
     Ok(taken)

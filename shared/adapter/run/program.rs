@@ -1,4 +1,4 @@
-//! The vendor's program: where it is, and whether its hooks can be made to fail closed.
+//! The vendor's program: its place, and its release.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::{Run, left_out};
 use crate::os::release::{NoAnswer, Release, asking_release, on_path, said_within};
 use crate::os::{Remembered, words};
 
-/// The time that a program has to say its release: a run is for nothing without it.
+/// The time for a program to report its release. It is long, since without the release nothing runs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The release that the vendor's tables were measured on.
@@ -15,10 +15,10 @@ pub fn measured(vendor: &dyn Run) -> Option<Release> {
     Release::find(vendor.facts().table.release)
 }
 
-/// Find the vendor's program, by path or on the search path, and ask it which release it is.
+/// Find the vendor's program, by path or on the search path, and ask it for its release.
 ///
 /// # Errors
-/// It is missing, says nothing, or is too old, and what to do about that.
+/// The program is missing, reports nothing, or is too old; with advice.
 pub fn find(vendor: &dyn Run, told: Option<&Path>) -> Result<(PathBuf, Release), String> {
     let program = match told {
         Some(path) => path.to_path_buf(),
@@ -48,10 +48,10 @@ pub fn find(vendor: &dyn Run, told: Option<&Path>) -> Result<(PathBuf, Release),
     }
 }
 
-/// What the program says its release is, if it says it in time.
+/// The program's own report of its release, if it comes in time.
 fn version(vendor: &dyn Run, program: &Path) -> Result<String, String> {
     let mut command = asking_release(program);
-    // what a program obeys before it does what it is asked, it obeys here too
+    // a variable that would change a run of the program would change this start of it too
     for name in left_out(vendor).0 {
         command.env_remove(name);
     }

@@ -1,7 +1,7 @@
 //! The vendors' streams, read line by line.
 //!
-//! A field that is missing, new or of another type than it was is no fault: each is looked up for
-//! itself, and a record without a word here becomes [`TurnEvent::Opaque`].
+//! A field that is missing, new or of another type than before is no fault: each is looked up by itself, and a record
+//! of an unknown type becomes [`TurnEvent::Opaque`].
 
 use serde_json::Value;
 
@@ -12,12 +12,11 @@ use super::{Figures, Run, Stream, TurnEvent};
 pub struct StreamReader(Box<dyn Stream>);
 
 impl StreamReader {
-    /// A reader for a fresh stream.
     pub fn new(vendor: &dyn Run) -> StreamReader {
         StreamReader(vendor.stream())
     }
 
-    /// What a line of the stream tells, and the vendor's own time of it.
+    /// The events of a line, with the vendor's own time.
     pub fn line(&mut self, line: &[u8]) -> (Option<String>, Vec<TurnEvent>) {
         let Ok(record) = serde_json::from_slice::<Value>(line) else {
             return match line.trim_ascii().is_empty() {
@@ -34,7 +33,6 @@ pub fn text<'a>(record: &'a Value, at: &str) -> Option<&'a str> {
     record.pointer(at).and_then(Value::as_str)
 }
 
-/// The same, owned.
 pub fn owned(record: &Value, at: &str) -> Option<String> {
     text(record, at).map(String::from)
 }
@@ -56,13 +54,13 @@ pub fn figures(record: &Value, at: &str) -> Figures {
     }
 }
 
-/// What of a record is kept: for each name, what stands at its pointer, if anything does.
+/// The values that are kept of a record: for each name the value at its pointer, if there is one.
 pub fn facts(record: &Value, names: &[(&str, &str)]) -> Box<Value> {
     let kept = names.iter().filter_map(|(name, at)| Some(((*name).to_string(), record.pointer(at)?.clone())));
     Box::new(Value::Object(kept.filter(|(_, value)| !value.is_null()).collect()))
 }
 
-/// The list at this pointer; none is an empty one.
+/// The list at this pointer, empty if there is none.
 pub fn list<'a>(record: &'a Value, at: &str) -> &'a [Value] {
     record.pointer(at).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

@@ -4,17 +4,17 @@ use std::{fmt, io};
 
 use crate::os;
 
-/// Something around a launch that would override its decisions: what it is, what it does, and what to do about that.
+/// A layer around a launch that would override its decisions: its name, its effect, and the advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadowed(String);
 
 impl Shadowed {
-    /// By what does it, and how.
+    /// From the layer's name and its effect.
     pub fn by(what: impl fmt::Display, how: impl fmt::Display) -> Shadowed {
         Shadowed(format!("{what}: {how}"))
     }
 
-    /// In a line that has both already.
+    /// From a line that has both already.
     pub fn line(line: String) -> Shadowed {
         Shadowed(line)
     }
@@ -28,21 +28,21 @@ impl fmt::Display for Shadowed {
 
 impl std::error::Error for Shadowed {}
 
-/// Something that a launch needs and that could not be made.
+/// A part of a launch that could not be made.
 #[derive(Debug)]
 pub enum Unprepared {
     /// A folder of the run's own.
     Folder(os::Error),
-    /// A file in it.
+    /// A file in that folder.
     File(io::Error),
-    /// What was ordered does not let it be.
+    /// The order does not allow it.
     Order(String),
 }
 
 impl fmt::Display for Unprepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // the run's own folder means nothing to whoever reads this
+            // the run's own folder means nothing to the reader of this message
             Unprepared::Folder(error) => f.write_str(&error.why()),
             Unprepared::File(error) => f.write_str(&os::words_of(error)),
             Unprepared::Order(why) => f.write_str(why),

@@ -1,5 +1,5 @@
-//! What would override the seam without a word, and so is refused before anything is started; and what a launch leaves
-//! out.
+//! Layers that would silently override the guard, so that a run is refused before it starts; and surroundings that a
+//! launch leaves out.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use super::{Run, Shadowed};
 use crate::adapter::setup::report::Loss;
 use crate::adapter::setup::tree::Spanned;
 
-/// Hold a layer that the vendor reads whatever the command line says to what a run can bear: it can be read, takes
-/// nothing from the hook, shuts nothing out, and has no hook of its own.
+/// Check a layer that the vendor reads in every launch: it must be readable, take nothing from the hook, shut nothing
+/// out, and have no hook of its own.
 ///
 /// # Errors
-/// What it does.
+/// The layer's fault.
 pub fn harmless_layer(
     file: &Path,
     broken: Option<&str>,
@@ -43,7 +43,7 @@ pub fn harmless_layer(
     }
 }
 
-/// What the isolation of a launch leaves out, as far as it is there: for a line on stderr.
+/// The existing files that the launch's isolation leaves out, for a line on stderr.
 pub fn ambient(vendor: &dyn Run, cwd: &Path, home: Option<&Path>, instructions: bool) -> Vec<PathBuf> {
     let names = vendor.ambient();
     let told: &[&str] = if instructions { &[] } else { names.instructions };

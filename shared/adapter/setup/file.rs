@@ -6,10 +6,10 @@ use super::Unplaced;
 use crate::adapter::Environment;
 use crate::os;
 
-/// The most that a configuration may hold, in bytes.
+/// The longest configuration that is read, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// The text of a file; `None`: there is none of that name.
+/// The text of a file; `None` if there is no file of that name.
 pub fn text_of(file: &Path) -> Option<Result<String, String>> {
     #[expect(clippy::disallowed_methods, reason = "whoever asks names the file")]
     let found = std::fs::symlink_metadata(file);
@@ -22,8 +22,8 @@ pub fn text_of(file: &Path) -> Option<Result<String, String>> {
     }))
 }
 
-/// A path made absolute, its folder by the name that it really has. A link that is the file
-/// itself stays one: what it leads to may change from step to step.
+/// An absolute path, its folder with links followed. A link that is the file itself stays, since its target may change
+/// from step to step.
 ///
 /// # Errors
 /// There is no working folder, or no path.
@@ -36,10 +36,10 @@ pub fn absolute(path: &Path) -> Result<PathBuf, os::Error> {
     })
 }
 
-/// The folder that a variable names; none, where it is not set, or empty.
+/// The folder that a variable names; `None` if the variable is missing or empty.
 ///
 /// # Errors
-/// It is relative: which folder that is depends on where the vendor is started.
+/// The path is relative, so the folder would depend on where the vendor starts.
 pub fn named_by(variable: &str, environment: Environment<'_>) -> Result<Option<PathBuf>, Unplaced> {
     match environment(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from) {
         Some(folder) if folder.is_relative() => Err(Unplaced::Missing(format!(

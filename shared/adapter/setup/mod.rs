@@ -1,10 +1,10 @@
-//! What setting up needs of a vendor: its entries into a configuration and out of it again, what takes them away, and how
-//! their line is started. In which order that is gone through is no vendor's affair.
+//! A vendor's part in setup: adding and removing its entries, finding what disables them, and starting their line. The
+//! order of these steps is the same for every vendor.
 
-pub mod file;
-pub mod report;
-pub mod terms;
-pub mod text;
+pub(crate) mod file;
+pub(crate) mod report;
+pub(crate) mod terms;
+pub(crate) mod text;
 pub mod tree;
 
 use std::ffi::OsString;
@@ -21,101 +21,101 @@ use crate::seal::VerifiedFrame;
 use report::{Report, SeenFile};
 use terms::EntryTerms;
 
-/// One vendor, as `mh-setup` needs it.
+/// A vendor as `mh-setup` needs it.
 pub trait Setup: Hook {
-    /// The oldest release on which an entry holds, and what older ones do with it.
+    /// The oldest release on which an entry holds, and the behaviour of older ones.
     fn oldest(&self) -> (&'static str, &'static str);
 
-    /// Measured ways round the hook that a launch has, and that no file shows.
+    /// Measured ways to start the vendor without the hook that no file shows.
     fn unseen(&self) -> &'static [&'static str];
 
-    /// The places and forms that it has, in the words of the help.
+    /// The vendor's places and forms in the words of the help.
     fn offers(&self) -> &'static Offers;
 
-    /// Refuse to do anything where the vendor would not find its own configuration.
+    /// Check that the vendor would find its own configuration.
     ///
     /// # Errors
-    /// It would not.
+    /// The reason why it would not.
     fn ready(&self) -> Result<(), Unplaced> {
         Ok(())
     }
 
-    /// The file that entries stand in at this place.
+    /// The file with the entries at this place.
     ///
     /// # Errors
-    /// No place was told, or it is not there.
+    /// No place was given, or it does not exist.
     fn file(&self, place: &EntryPlace) -> Result<PathBuf, Unplaced>;
 
-    /// Entries for somebody to put where they belong.
+    /// The text of entries that the user adds to a file.
     ///
     /// # Errors
-    /// They cannot name what they have to.
+    /// A path in them cannot be written in the vendor's format.
     fn printed(&self, line: &Registration, form: PrintedForm) -> Result<String, Unplaced>;
 
-    /// The file of the administrator's, which managed entries go into.
+    /// The administrator's file for managed entries.
     fn managed_file(&self) -> &'static str;
 
-    /// The words for what is written and taken out.
+    /// The words for the entries in reports.
     fn entries(&self) -> &'static str;
 
-    /// The text of `file` with the entries of this line; `None` for the text of a file that is not there.
+    /// The text of `file` with the entries of this line; `None` is a missing file.
     ///
     /// # Errors
-    /// The vendor would pass over a text like this, or there is no place in it for them.
+    /// The vendor would ignore such a text, or it has no place for entries.
     fn put_in(&self, text: Option<&str>, line: &Registration, file: &Path) -> Result<String, Unspliced>;
 
-    /// The text of `file` without entries; `None`: it has held nothing else, and the file is to go.
+    /// The text of `file` without entries; `None` if it holds nothing else, so the file is to be removed.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The text cannot be read.
     fn take_out(&self, text: &str, file: &Path) -> Result<Option<String>, Unspliced>;
 
-    /// Two texts of `file` differ in our entries alone.
+    /// Whether two texts of `file` differ in our entries alone.
     fn only_entries_differ(&self, old: Option<&str>, new: &str, file: &Path) -> bool;
 
-    /// Our entries in this text, event by event; none where there is none of ours at all.
+    /// Our entries in this text, event by event; empty if none is ours.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The text cannot be read.
     fn standing(&self, text: &str) -> Result<Vec<Standing>, Fault>;
 
-    /// The files of the user's own and of the machine's that entries may stand in, with the command that takes them out.
+    /// The user's and the machine's files that may hold entries, each with the command that removes them.
     fn homes(&self, etc: &Path) -> Vec<(PathBuf, Option<String>)>;
 
-    /// The same of the project in this folder.
+    /// The files of the project in this folder that may hold entries, each with the command that removes them.
     fn of_project(&self, folder: &Path) -> Vec<(PathBuf, Option<String>)>;
 
-    /// The word of the vendor's own doctor on the configuration that it reads in this folder, with the program that was
-    /// asked; `None` where there is no such program, or no such doctor.
+    /// The report of the vendor's own doctor on the configuration in this folder, with the program that was asked;
+    /// `None` if there is no such program, or it has no doctor.
     fn objections(&self, folder: &Path) -> Option<(PathBuf, Result<Vec<Objection>, NoAnswer>)> {
         let _ = folder;
         None
     }
 
-    /// Something that the vendor itself cannot do under a frame like this, whatever the hook says.
+    /// A part of the frame that the vendor itself cannot do, whatever the hook answers.
     fn lacks(&self, frame: &VerifiedFrame) -> Option<String> {
         let _ = frame;
         None
     }
 
-    /// The limits of entries that have been written, in whole lines.
+    /// The limits of written entries, in whole lines.
     fn limits(&self) -> &'static str {
         ""
     }
 
-    /// Read what the vendor reads where it is started in this folder. `etc` is `/etc`, but in a test; `flag` is a file that
-    /// the vendor is given on its command line.
+    /// Read the configuration that the vendor reads if it starts in this folder. `etc` is `/etc`, except in tests;
+    /// `flag` is a file from the vendor's command line.
     ///
     /// # Errors
-    /// It cannot be told where that is.
+    /// The configuration's place cannot be told.
     fn examine(&self, etc: &Path, project: &Path, flag: Option<&Path>) -> Result<Box<dyn Examined>, Unplaced>;
 }
 
-/// Our entry under one event, as it stands in a file: its line and its flags, or the fault for which it is none that
-/// `mh-setup` writes. None: nothing of ours.
+/// Our entry under one event in a file: its line and its flags, or its difference from the entries that `mh-setup`
+/// writes. `None` if nothing there is ours.
 pub type Standing = (&'static str, Option<Result<(Registration, EntryTerms), String>>);
 
-/// The places and forms of a vendor's entries, each as it stands in the help of `mh-setup`, or why the vendor has none.
+/// A vendor's places and forms as the help of `mh-setup` shows them, or the reason why the vendor lacks one.
 #[derive(Debug)]
 pub struct Offers {
     /// `--project DIR`, to follow the product's name.
@@ -130,42 +130,42 @@ pub struct Offers {
     pub shell: Result<&'static str, &'static str>,
     /// `--managed`.
     pub managed: &'static str,
-    /// The flag by which the vendor is given one more file, which doctor is told by `--settings`.
+    /// The vendor's flag for one more file, which doctor gets by `--settings`.
     pub flag: Option<&'static str>,
 }
 
-/// The places that entries are asked for in.
+/// The place of entries on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryPlace {
-    /// Nowhere in particular.
+    /// No place is given.
     Untold,
-    /// In the user's own configuration.
+    /// The user's own configuration.
     User,
-    /// In that of the project in this folder.
+    /// The configuration of the project in this folder.
     Project(PathBuf),
-    /// In that of the project in this folder, for this machine alone.
+    /// The configuration of the project in this folder, for this machine alone.
     Local(PathBuf),
 }
 
-/// The forms that entries are printed in.
+/// The forms of printed entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintedForm {
-    /// As they are written into a file.
+    /// The form in a file.
     Written,
-    /// For releases that start a line by a shell alone.
+    /// The form for releases that can only start a line by a shell.
     Shell,
-    /// For the administrator's file, with every other hook shut out.
+    /// The form for the administrator's file, which shuts out every other hook.
     Managed,
 }
 
 /// The reason why there is no place for entries.
 #[derive(Debug)]
 pub enum Unplaced {
-    /// The command line does not say where.
+    /// The command line does not name the place.
     Untold(String),
-    /// The place cannot be found.
+    /// The place does not exist.
     Missing(String),
-    /// The place has no name that an entry could have.
+    /// The place has no name that an entry could hold.
     Unnamed(os::Error),
 }
 
@@ -193,12 +193,12 @@ impl From<os::Error> for Unplaced {
     }
 }
 
-/// The reason why entries cannot be put into a text, or taken out of it.
+/// The reason why entries cannot be added to a text or removed from it.
 #[derive(Debug)]
 pub enum Unspliced {
-    /// The text does not let them, at this byte.
+    /// The text prevents it, at this byte.
     At(Fault),
-    /// The name of the file does not let them.
+    /// The file's name prevents it.
     Name(os::Error),
 }
 
@@ -232,61 +232,61 @@ impl From<Fault> for Unspliced {
     }
 }
 
-/// Something that the vendor's own doctor finds wrong with its configuration.
+/// A fault that the vendor's own doctor finds in its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
-    /// The file, as the vendor names it.
+    /// The vendor's name for the file.
     pub file: String,
     /// The key, its parts joined by dots.
     pub key: String,
     /// The fault, in the vendor's words.
     pub what: String,
-    /// The whole file is passed over for it, or all hooks of one of our events.
+    /// Whether the fault disables the whole file, or every hook of one of our events.
     pub whole: bool,
 }
 
 impl Objection {
-    /// In one line.
+    /// The objection in one line.
     pub fn line(&self) -> String {
         let text = format!("{}, {}: {}", self.file, self.key, self.what);
         crate::frame::shown(&text)
     }
 }
 
-/// The depth to which a vendor is looked into.
+/// The depth of an examination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// The files, the environment and the line.
     Read,
-    /// And the vendor's program is asked, and the line fired.
+    /// Also the vendor's program, which is asked, and the line, which is fired.
     Probed,
 }
 
-/// One vendor's configuration, read in the folder that the vendor is started in.
+/// A vendor's configuration, read for a start in one folder.
 pub trait Examined {
     /// The files, the weakest first.
     fn files(&self) -> Vec<SeenFile>;
 
-    /// The complete entries, the strongest last. Where there is none, the report says what is there instead.
+    /// The complete entries, the strongest last. If there is none, the report gets what is there instead.
     fn entries(&self, report: &mut Report) -> Vec<WholeEntry>;
 
-    /// Say, where nothing of ours is registered, what looks as if it were, and what to do next.
+    /// Nothing of ours is registered: report things that look as if it were, and the next step.
     fn absent(&self, report: &mut Report);
 
-    /// A variable as a hook has it.
+    /// The variable in the hook's environment.
     fn variable(&self, name: &str) -> Option<OsString>;
 
-    /// Say what takes this entry away, and what is worth knowing about it.
+    /// Report what disables this entry, and notes about it.
     fn look(&self, guard: &WholeEntry, depth: Depth, report: &mut Report);
 
-    /// The way in which the line of this entry is tried.
+    /// The way to fire the line of this entry.
     fn trial(&self, guard: &WholeEntry) -> Trial;
 }
 
-/// A complete entry: the same line under all events of ours.
+/// A complete entry: one line under each of our events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeEntry {
-    /// The number of its file, of those that [`Examined::files`] gives.
+    /// The index of its file in [`Examined::files`].
     pub at: usize,
     /// Its file.
     pub file: PathBuf,
@@ -294,46 +294,46 @@ pub struct WholeEntry {
     pub line: Registration,
     /// The flags of that line.
     pub terms: EntryTerms,
-    /// The text that a shell is given, where one starts the hook.
+    /// The shell's text, if a shell starts the hook.
     pub shell: Option<String>,
-    /// The fault that the entry which is written now does not have, where this is another.
+    /// The fault that a newly written entry would not have, if this one is of an older form.
     pub older: Option<String>,
 }
 
 impl WholeEntry {
-    /// An entry under another event says the same as this one, which a call waits for.
+    /// Whether an entry under another event agrees with this one, which a call waits for.
     pub(crate) fn goes_with(&self, other: &WholeEntry) -> bool {
         let forms = self.shell.is_some() == other.shell.is_some() && self.older == other.older;
         forms && self.line.program == other.line.program && self.terms.agrees(&other.terms)
     }
 }
 
-/// The way in which a vendor starts a line, and the payloads that the line is tried with.
+/// The way in which a vendor starts a line, and the payloads for firing it.
 #[derive(Debug)]
 pub struct Trial {
-    /// The shell of a line that one starts, where the vendor has a choice of them; else `/bin/sh`.
+    /// The shell of a line, if the vendor has a choice of shells; else `/bin/sh`.
     pub shell: Option<PathBuf>,
-    /// The variables that the vendor sets, the last of a name last.
+    /// The variables that the vendor sets; of a name that comes twice, the last counts.
     pub variables: Vec<(OsString, OsString)>,
     /// The kind of the three standard descriptors.
     pub wiring: Wiring,
-    /// Calls to choose from, by the tool, those that touch nothing last.
+    /// Calls to choose from, by tool, harmless ones last.
     pub calls: Vec<(&'static str, Value)>,
-    /// A payload that is answered without a word and leaves no line in the audit.
+    /// A payload that the hook answers with nothing and that adds no line to the audit.
     pub quiet: Value,
 }
 
-/// The kinds of standard descriptors that vendors give a hook.
+/// The kinds of stdin, stdout and stderr that vendors give a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wiring {
-    /// A socket each, which cannot be opened by `/dev/stdin` and the like.
+    /// A socket each: `/dev/stdin` and the like cannot open them.
     Sockets,
     /// A pipe each.
     Pipes,
 }
 
-/// The payloads of a trial in the form that both vendors have: calls of these tools, and a prompt. `common` holds what is
-/// in every payload; none of the calls is ever run.
+/// The payloads for firing a line, in the form of both vendors: calls of these tools, and a prompt. `common` is a part
+/// of every payload; none of the calls is ever run.
 pub(crate) fn payloads(
     facts: &Facts,
     common: &Value,

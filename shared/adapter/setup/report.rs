@@ -1,4 +1,4 @@
-//! Findings, for people and for programs.
+//! Doctor's findings, for people and for programs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,68 +8,66 @@ use serde::Serialize;
 /// A way in which the guard is lost, or a hole in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Loss {
-    /// The file, variable or other place that it stands in.
+    /// The file, variable or other place of the loss.
     pub file: String,
-    /// The key, where there is one.
+    /// The key, if there is one.
     pub key: String,
     /// Its effect.
     pub what: String,
-    /// The way to put it right.
     pub remedy: String,
 }
 
 impl Loss {
-    /// A loss by this key; the file is told later.
+    /// A loss by this key; [`Loss::within`] adds the file.
     pub fn new(key: &str, what: &str, remedy: &str) -> Loss {
         Loss { file: String::new(), key: key.into(), what: what.into(), remedy: remedy.into() }
     }
 
-    /// The same, in this file.
     pub fn within(self, file: impl Into<String>) -> Loss {
         Loss { file: file.into(), ..self }
     }
 
-    /// In one line.
+    /// The loss in one line.
     pub fn line(&self) -> String {
         let key = if self.key.is_empty() { String::new() } else { format!(" {}", self.key) };
         format!("{}:{key} {}; {}", self.file, self.what, self.remedy)
     }
 }
 
-/// The outcome of an entry whose program is started and cannot judge.
+/// The effect of an entry whose program starts and cannot judge.
 pub const DENIED: &str = "every call is denied";
 
 /// The state of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Liveness {
-    /// Fired, and it denied what it must and nothing else.
+    /// The line was fired, and denied exactly the call that it must.
     Live,
-    /// It is registered, and calls run past it, or none runs at all.
+    /// It is registered, but calls run past it, or none runs at all.
     NotLive,
-    /// An entry stands there that `mh-setup` does not write so; it was not fired.
+    /// There is an entry of a form that `mh-setup` does not write; it was not fired.
     Altered,
     /// Nothing is registered.
     Absent,
 }
 
-/// A file that was looked at.
+/// A file that was examined.
 #[derive(Debug, Clone, Serialize)]
 pub struct SeenFile {
-    /// Its place among the others, in the vendor's word.
+    /// The vendor's word for the file's place among the others.
     pub layer: &'static str,
     /// Its path.
     pub file: String,
-    /// `absent`, `read`, or why it is not.
+    /// `absent`, `read`, or the reason why it could not be read.
     pub status: String,
-    /// The number of events that our entry stands under.
+    /// The number of events with an entry of ours.
     pub entries: usize,
     /// Other people's hooks on the same events.
     pub others: Vec<OtherHook>,
 }
 
 impl SeenFile {
-    /// A file of this layer: how many entries of ours stand in it, and by event the commands of others.
+    /// A file of this layer with the number of our entries, and the commands of other hooks by event.
     pub fn new(
         layer: &'static str,
         file: &Path,
@@ -88,62 +86,61 @@ impl SeenFile {
     }
 }
 
-/// Somebody else's hook.
+/// Another person's hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherHook {
-    /// The event.
     pub event: &'static str,
-    /// Its command, or what it has in the place of one.
+    /// Its command, or its value in place of one.
     pub command: String,
 }
 
-/// A line that was fired and answered as it must.
+/// A line that was fired and answered correctly.
 #[derive(Debug, Clone, Serialize)]
 pub struct Probed {
     /// The tool whose call was denied.
     pub denied: String,
-    /// The tool whose call was not.
+    /// The tool whose call was not denied.
     pub passed: String,
-    /// The time of the line, in milliseconds: the middle of several.
+    /// The median time of the line in milliseconds.
     pub line_ms: f64,
-    /// The time of the program alone.
+    /// The median time of the program alone.
     pub program_ms: f64,
 }
 
-/// Doctor's word on one vendor.
+/// Doctor's report on one vendor.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The version of this shape.
+    /// The version of this JSON shape.
     pub v: u32,
     /// The vendor's word.
     pub vendor: &'static str,
     /// The state of the guard.
     pub state: Liveness,
-    /// Everything that has to be put right before it is live.
+    /// The things to put right before the guard is live.
     pub why: Vec<String>,
-    /// Each way that takes the guard away, by file, key and remedy.
+    /// The ways that disable the guard, by file, key and remedy.
     pub losses: Vec<Loss>,
-    /// The vendor's release, or that it was not checked.
+    /// The vendor's release, or a note that it was not checked.
     pub release: String,
     /// The hook's line.
     pub line: Option<String>,
-    /// The frame: its digest and whether the line is pinned to it.
+    /// The frame: its digest, and whether the line is pinned to it.
     pub frame: Option<String>,
     /// The calls that the line was fired with.
     pub fired: Option<Probed>,
     /// The files that the vendor reads.
     pub layers: Vec<SeenFile>,
-    /// Things worth knowing that take nothing away by themselves.
+    /// Notes about things that disable nothing by themselves.
     pub notes: Vec<String>,
-    /// Ways round the hook that cannot be seen from here.
+    /// Ways past the hook that this program cannot see.
     pub unseen: Vec<&'static str>,
-    /// Whether a file could not be read that entries may stand in, and none was found elsewhere.
+    /// Whether a file that may hold entries could not be read, and no entry was found elsewhere.
     #[serde(skip)]
     pub untold: bool,
 }
 
 impl Report {
-    /// One of which nothing is known yet.
+    /// An empty report.
     pub fn new(vendor: &'static str, unseen: Vec<&'static str>) -> Report {
         Report {
             v: 1,
@@ -162,7 +159,7 @@ impl Report {
         }
     }
 
-    /// Say of a file that it is not in order, where nothing of ours was found in any other: what stands in it is not known.
+    /// Report a file that is not in order. If no entry was found elsewhere, its content matters and is unknown.
     pub fn unreadable(&mut self, file: &Path, why: &str) {
         self.untold = true;
         self.state = Liveness::NotLive;
@@ -173,7 +170,8 @@ impl Report {
         ));
     }
 
-    /// Say of what would deny every call that it does so later, where something else takes calls past the hook first.
+    /// Correct findings that say that every call is denied: if something takes calls past the hook first, they are
+    /// denied only after that is removed.
     pub fn settle(&mut self) {
         if self.losses.iter().all(|loss| loss.what.contains(DENIED)) {
             return;
@@ -184,7 +182,7 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// The report for people.
     pub fn text(&self) -> String {
         let mut out = String::new();
         let headline = match self.state {

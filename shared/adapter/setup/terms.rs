@@ -1,5 +1,5 @@
-//! What a hook is asked by its line. One place writes the flags and reads them back, so that a line can be told from one
-//! that only looks like ours.
+//! The flags on a hook's line. The same code writes and reads them, so that a line can be told from one that only
+//! resembles ours.
 
 use std::path::Path;
 
@@ -10,28 +10,28 @@ use crate::seal::Digest;
 /// The flags of a hook, in the order in which they are written.
 #[derive(Debug, Clone, Copy)]
 pub struct Flags<'a> {
-    /// The frame in force, by absolute path.
+    /// The absolute path of the frame in force.
     pub frame: Option<&'a str>,
     /// The digest that the frame is pinned to.
     pub pin: Option<&'a Digest>,
-    /// The policy, by which an admitted call is granted or left alone.
+    /// The answer to an admitted call.
     pub policy: Policy,
-    /// The file of the decisions, by absolute path.
+    /// The absolute path of the audit.
     pub audit: Option<&'a str>,
-    /// Without the frame, deny.
+    /// Whether calls are denied without a frame.
     pub require_frame: bool,
     /// The program or socket that is asked about admitted calls.
     pub decider: Option<&'a str>,
-    /// The inputs of calls are recorded too.
+    /// Whether the inputs of calls are recorded too.
     pub audit_input: bool,
-    /// Nobody can approve a call.
+    /// Whether nobody can approve a call.
     pub unattended: bool,
-    /// The hook's own limit in seconds, where it is another than [`Registration::PATIENCE`].
+    /// The hook's own limit in seconds, if it differs from [`Registration::PATIENCE`].
     pub deadline: Option<u32>,
 }
 
 impl Flags<'_> {
-    /// No flag but the one that is always written.
+    /// The one flag that is always written.
     pub const fn of(policy: Policy) -> Self {
         Flags {
             frame: None,
@@ -46,7 +46,6 @@ impl Flags<'_> {
         }
     }
 
-    /// The hook's arguments.
     pub fn arguments(&self) -> Vec<String> {
         let (pin, deadline) = (self.pin.map(ToString::to_string), self.deadline.map(|seconds| seconds.to_string()));
         let value = |name: &'static str, value: Option<&str>| value.map(|value| vec![name.into(), value.into()]);
@@ -65,31 +64,31 @@ impl Flags<'_> {
         given.into_iter().flatten().flatten().collect()
     }
 
-    /// The whole line of this hook program.
+    /// The whole line that starts this hook program.
     pub fn registration(&self, program: &str) -> Registration {
         let patience = self.deadline.unwrap_or(Registration::PATIENCE);
         Registration { program: program.into(), arguments: self.arguments(), patience }
     }
 }
 
-/// The flags of an entry: those that `mh-setup` writes.
+/// The flags that `mh-setup` writes into an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryTerms {
-    /// The frame in force, by absolute path.
+    /// The absolute path of the frame in force.
     pub frame: String,
     /// The digest that the frame is pinned to.
     pub pin: Option<Digest>,
-    /// The policy, by which an admitted call is granted or left alone.
+    /// The answer to an admitted call.
     pub policy: Policy,
-    /// The file of the decisions, by absolute path.
+    /// The absolute path of the audit.
     pub audit: Option<String>,
-    /// Without the frame, deny: said on the line.
+    /// Whether the line denies calls without a frame.
     pub require_frame: bool,
     /// The program or socket that is asked about admitted calls.
     pub decider: Option<String>,
-    /// The inputs of calls are recorded too.
+    /// Whether the inputs of calls are recorded too.
     pub audit_input: bool,
-    /// The hook's own limit in seconds, where it is another than [`Registration::PATIENCE`].
+    /// The hook's own limit in seconds, if it differs from [`Registration::PATIENCE`].
     pub deadline: Option<u32>,
 }
 
@@ -107,12 +106,12 @@ impl EntryTerms {
         }
     }
 
-    /// The whole line of this hook program.
+    /// The whole line that starts this hook program.
     pub fn registration(&self, program: &str) -> Registration {
         self.flags().registration(program)
     }
 
-    /// Nothing but a frame, without a pin.
+    /// The terms with a frame and nothing else.
     pub fn on(frame: String) -> EntryTerms {
         EntryTerms {
             frame,
@@ -126,14 +125,15 @@ impl EntryTerms {
         }
     }
 
-    /// The same but for what a waiting call alone goes by. Somebody may have put a decider under that event and no other.
+    /// Whether the terms are equal but for flags that concern waiting calls alone. A person may have added a decider
+    /// under that event only.
     pub fn agrees(&self, other: &EntryTerms) -> bool {
         let elsewhere =
             |terms: &EntryTerms| EntryTerms { decider: None, audit_input: false, deadline: None, ..terms.clone() };
         elsewhere(self) == elsewhere(other)
     }
 
-    /// The terms of these arguments, if they are exactly what an entry has for them.
+    /// The terms of these arguments, if they have exactly the form of an entry's.
     pub fn of(arguments: &[String]) -> Option<EntryTerms> {
         let mut terms = EntryTerms::on(String::new());
         let mut rest = arguments.iter();
@@ -154,8 +154,7 @@ impl EntryTerms {
     }
 }
 
-/// The words of a line that is nothing but words in single quotes, as [`Registration::shell_words`]
-/// writes them.
+/// The words of a line that consists of words in single quotes, as [`Registration::shell_words`] writes them.
 pub fn unquoted(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut rest = line;
@@ -184,7 +183,7 @@ pub fn unquoted(line: &str) -> Option<Vec<String>> {
     }
 }
 
-/// A path as one word of a shell's.
+/// A path as one word for a shell.
 pub fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
@@ -194,7 +193,7 @@ pub fn shell_word(path: &Path) -> String {
     }
 }
 
-/// A command runs a program of this name, by whatever path and in whatever wrapping.
+/// Whether a command runs a program of this name, by any path and in any wrapping.
 pub fn names(command: &str, program: &str) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "/'\"`;|&(){}=\\".contains(c));
     command

@@ -1,28 +1,23 @@
-//! Text that is changed at byte offsets and otherwise given back as it was.
+//! Changes to a text at byte offsets; all other bytes stay as they were.
 
 use std::ops::Range;
 
-/// Changes to a text, none of which overlaps another.
+/// Changes to a text that do not overlap.
 #[derive(Debug, Default)]
 pub struct Edits(Vec<(Range<usize>, String)>);
 
 impl Edits {
-    /// Put `with` in the place of these bytes; at an empty range, between two.
+    /// Replace these bytes by `with`; at an empty range, insert it.
     pub fn put(&mut self, range: Range<usize>, with: impl Into<String>) {
         self.0.push((range, with.into()));
     }
 
-    /// Take these bytes out.
+    /// Remove these bytes.
     pub fn cut(&mut self, range: Range<usize>) {
         self.put(range, "");
     }
 
-    /// There is nothing to change.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The text with the changes made. Of two at one place, the one that came first comes first.
+    /// The changed text. Of two changes at one offset, the first one comes first.
     pub fn apply(mut self, text: &str) -> String {
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let (mut out, mut done) = (String::with_capacity(text.len()), 0);
@@ -43,7 +38,7 @@ pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
 }
 
-/// The end of a line in this text.
+/// The line end that this text uses.
 pub fn newline(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -58,12 +53,12 @@ pub fn indent(text: &str, at: usize) -> Option<&str> {
     before.bytes().all(|byte| matches!(byte, b' ' | b'\t')).then_some(before)
 }
 
-/// Where the line that holds `at` begins.
+/// The beginning of the line that holds `at`.
 pub fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Where the line that holds `at` is over, its newline included.
+/// The end of the line that holds `at`, its newline included.
 pub fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
 }

@@ -1,4 +1,4 @@
-//! A document as a tree that knows where in the text each value stands.
+//! A document as a tree in which each value knows its place in the text.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::json::{Fault, Kind, Reader};
 /// A value and its place.
 #[derive(Debug, Clone)]
 pub struct Spanned {
-    /// The bytes that it takes.
+    /// The bytes of the value.
     pub span: Range<usize>,
     /// The value.
     pub value: Value,
@@ -16,11 +16,11 @@ pub struct Spanned {
 /// A value.
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// Nothing.
+    /// A null.
     Null,
     /// A boolean.
     Bool(bool),
-    /// Anything else that is no text and holds nothing, as it is spelled.
+    /// Any other scalar that is no text, in its own spelling.
     Number(String),
     /// A string.
     Text(String),
@@ -33,7 +33,7 @@ pub enum Value {
 /// A member of an object.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Where its key begins.
+    /// The beginning of its key.
     pub at: usize,
     /// The key.
     pub key: String,
@@ -62,17 +62,17 @@ impl Spanned {
         if let Value::Bool(is) = self.value { Some(is) } else { None }
     }
 
-    /// The member of this name. Of two, the last, which is the one that a vendor sees.
+    /// The member of this name. Of two, the last one, as vendors read it.
     pub fn get(&self, key: &str) -> Option<&Spanned> {
         self.members().iter().rev().find(|member| member.key == key).map(|member| &member.node)
     }
 
-    /// The value by these names, one inside the other.
+    /// The value at these names, one inside the other.
     pub fn find(&self, path: &[&str]) -> Option<&Spanned> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// A key that stands twice in this object, and where it does so the second time.
+    /// The second member with a key that stands twice in this object.
     pub fn twice(&self) -> Option<&Member> {
         let members = self.members();
         members
@@ -82,7 +82,7 @@ impl Spanned {
             .map(|(_, member)| member)
     }
 
-    /// Both say the same, in whatever order and layout.
+    /// Whether both hold the same values, in any order and layout.
     pub fn same(&self, other: &Spanned) -> bool {
         match (&self.value, &other.value) {
             (Value::Null, Value::Null) => true,
@@ -90,7 +90,7 @@ impl Spanned {
             (Value::Number(a), Value::Number(b)) | (Value::Text(a), Value::Text(b)) => a == b,
             (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b)),
             (Value::Object(a), Value::Object(b)) => {
-                // of a key that stands twice, what a vendor sees
+                // of a key that stands twice, the value that a vendor reads
                 let alike = |key: &str| matches!((self.get(key), other.get(key)), (Some(a), Some(b)) if a.same(b));
                 a.len() == b.len() && a.iter().chain(b).all(|member| alike(&member.key))
             }
@@ -111,10 +111,10 @@ impl Spanned {
     }
 }
 
-/// Read a JSON document. A byte order mark is passed over: Claude Code does so too.
+/// Read a JSON document. Like Claude Code, this ignores a byte order mark.
 ///
 /// # Errors
-/// It is not well formed.
+/// The text is malformed.
 pub fn json(text: &str) -> Result<Spanned, Fault> {
     let skipped = bom(text);
     let shift = |fault: Fault| Fault::new(fault.at() + skipped, fault.what().to_string());
@@ -123,7 +123,7 @@ pub fn json(text: &str) -> Result<Spanned, Fault> {
     node.map_err(shift)
 }
 
-/// The bytes that a byte order mark takes at the start of this text.
+/// The length of a byte order mark at the start of this text.
 pub fn bom(text: &str) -> usize {
     if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! `mh-run capabilities`: what a run can promise with a vendor.
+//! `mh-run capabilities`: the promises that a run can make with a vendor.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::os::Stop;
 use crate::os::mistake::Mistake;
 use crate::run::Capabilities;
 
-/// What is printed of a vendor.
+/// The text about a vendor.
 ///
 /// # Errors
 /// The command line is wrong.

@@ -30,10 +30,10 @@ use crate::run::{
 };
 use crate::seal::{self, VerifiedFrame};
 
-/// The program's name, in front of everything it says.
+/// The program's name, which every message begins with.
 pub const PROGRAM: &str = "mh-run";
 
-/// Run it.
+/// The whole of `mh-run`.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let end = match options::take(arguments.into_iter().collect()) {
         Ok(Errand::About(text)) if os::say(PROGRAM, &text) => Ok(End::Good),
@@ -51,7 +51,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     .into()
 }
 
-/// All that can be refused is refused before anything is started: an error from here is exit 2.
+/// Everything that can be refused is refused before the vendor starts: an error from here is exit 2.
 fn work(options: &Options) -> Result<End, Stop> {
     let frame = frame(options)?;
     let passed = controls(options)?;
@@ -92,7 +92,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         },
         // the hook's own limit lies above the embedder's, which denies with a better reason
         patience: options.asking.map(|asking| u32::try_from(asking.deadline.as_secs() + 10).unwrap_or(u32::MAX)),
-        // a call in a script of Codex's has its input nowhere else
+        // a call in a script of Codex has its input nowhere else
         inputs: options.audit.is_none(),
         prompt,
         model: options.model.clone(),
@@ -155,7 +155,7 @@ fn work(options: &Options) -> Result<End, Stop> {
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
     report::on_the_way(turn, answered, options.vendor.facts().program);
-    // that nobody reads is not what the turn failed by, and has its own line
+    // a turn whose stdout nobody reads did not fail by that, and the message has a line of its own
     let error = error.as_deref().filter(|_| ending.stopped != Some(Stopped::Unread));
     late.hear(&mut course);
     let written = course.end(|turn, lines| match (lines, options.format) {
@@ -184,7 +184,7 @@ fn work(options: &Options) -> Result<End, Stop> {
     Ok(if good { End::Good } else { End::Refused })
 }
 
-/// The form in which the turn is told while it runs, where it is.
+/// The form of the lines while the turn runs, if it is printed in lines.
 fn lines(
     options: &Options,
     order: &LaunchOrder,
@@ -224,15 +224,15 @@ fn lines(
     })
 }
 
-/// Why a call is refused whose tool the vendor is told not to offer, in the words that the hook has for it elsewhere.
+/// The reasons for refusing calls of tools that are not offered, in the hook's own words.
 fn withheld(order: &LaunchOrder) -> HashMap<&'static str, String> {
     let (Some((_, frame)), Some(tools)) = (&order.frame, order.withheld()) else { return HashMap::new() };
     let reason = |tool, needs| decide::refused(frame, &format!("{tool} needs {needs}, which is not admitted"));
     tools.into_iter().map(|(tool, needs)| (tool, reason(tool, needs))).collect()
 }
 
-/// Pass the embedder's lines on, as fast as they can be answered; also while it reads nothing, since
-/// one of them may be to stop.
+/// Pass on the embedder's lines as fast as they can be answered. This goes on while the embedder reads nothing, since
+/// one of its lines may be a stop.
 fn commands(post: &Post, room: &Backpressure) {
     os::read_lines(MAX_LINE, &mut |line| {
         room.wait_beyond();
@@ -254,8 +254,7 @@ fn frame(options: &Options) -> Result<Option<(String, VerifiedFrame)>, Stop> {
         .map_err(|refusal| Stop { end: End::Failed, ..Stop::document(&shown, &refusal) })
 }
 
-/// What the run needs and cannot have, found before money is spent; else the vendor's options that
-/// stood behind `--`.
+/// The vendor's options from behind `--`, or the control that the run needs and cannot have, before money is spent.
 fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     for control in &options.needs {
         let why = match run::controls(options.vendor).find(|(known, _)| known == control) {
@@ -264,7 +263,7 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
                 return Err(voice::not_taken("--needs", &voice::joined(&known, "or"), control, &known));
             }
             Some((_, Some(why))) => why,
-            // over --decider, or over lines
+            // by --decider, or by lines
             Some(("tool.decide", None)) if options.decider.is_none() && options.asking.is_none() => {
                 "needs an embedder: give --decisions ask or --decider".into()
             }
@@ -284,7 +283,8 @@ fn controls(options: &Options) -> Result<Vec<String>, Stop> {
     options::passed(options).map_err(shadowed)
 }
 
-/// A vendor that cannot keep its records ends in words that name neither the folder nor what to do, if it ends at all.
+/// Check that the vendor can write its records. Without that it fails with words that name neither the folder nor a
+/// remedy, if it fails at all.
 fn recorded(vendor: &dyn Run, home: &Path) -> Result<(), Stop> {
     os::can_write_below(home).map_err(|error| {
         let (word, (variable, _)) = (vendor.facts().word, vendor.own_folder());
@@ -297,7 +297,7 @@ fn recorded(vendor: &dyn Run, home: &Path) -> Result<(), Stop> {
     })
 }
 
-/// A control that the run needs cannot be honoured; whoever reads lines is told so in lines.
+/// The run needs a control that cannot be honoured; a reader of lines gets that in lines.
 fn refused(options: &Options, why: impl Into<Unhonoured>) -> Stop {
     let why = why.into();
     if options.format == Format::Events {
@@ -306,7 +306,7 @@ fn refused(options: &Options, why: impl Into<Unhonoured>) -> Stop {
     Stop::failed(why.to_string())
 }
 
-/// The hook program that lies beside this one.
+/// The hook program beside this one.
 fn hook(vendor: &dyn Hook) -> Result<String, Stop> {
     let own = std::env::current_exe().map_err(|error| Stop::failed(words(error)))?;
     let hook = own.with_file_name(vendor.facts().program);
@@ -316,7 +316,7 @@ fn hook(vendor: &dyn Hook) -> Result<String, Stop> {
     }
 }
 
-/// What the vendor's journal tells of the session and of its sub-agents, where it can be read.
+/// The vendor's journal of the session and of its sub-agents, if it can be read.
 fn journaled(vendor: &dyn Run, home: &Path, session: Option<&str>) -> Option<Journaled> {
     let journal = vendor.journal()?;
     let files = journal.files(home, session?);
@@ -328,7 +328,7 @@ fn journaled(vendor: &dyn Run, home: &Path, session: Option<&str>) -> Option<Jou
 }
 
 impl Options {
-    /// The project's own instructions, which the isolation of the launch drops.
+    /// The project's own instructions, which the launch's isolation drops.
     fn instructions(&self) -> Result<Option<String>, Stop> {
         let names = self.vendor.ambient().instructions;
         if !self.project_instructions || names.is_empty() {
@@ -339,7 +339,7 @@ impl Options {
             Stop::failed(format!("{}: there is no {} in it", self.cwd.display(), names.first().unwrap_or(&"")))
         })?;
         let text = fs_err::read_to_string(&file).map_err(|error| Stop::failed(words(error)))?;
-        // the longest argument that Linux takes
+        // the longest argument on Linux
         match text.len() < 128 * 1024 {
             true => Ok(Some(text)),
             false => Err(Stop::failed(format!("{}: too long to be passed on ({} bytes)", file.display(), text.len()))),

@@ -1,4 +1,4 @@
-//! What `mh-run` is told.
+//! The command line of `mh-run`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ use crate::os::words;
 use crate::run::{ASK, OnEof};
 use crate::seal::Digest;
 
-/// What the program says of itself.
+/// The text of `--help`.
 const HELP: &str = "\
 usage: mh-run VENDORS -p [TEXT] [--frame FILE [--digest HEX]] [options] [-- vendor options]
        mh-run capabilities VENDORS [--output-format text|json]
@@ -69,14 +69,14 @@ SANDBOXESINSTRUCTIONS  --hermetic              a scratch home and a cleared envi
 exit codes: 0 answered; 1 not answered, or not to be trusted; 2 refused before the start
 ";
 
-/// The words of those of which this holds, for a sentence.
+/// The words of the vendors for which this holds, in a sentence.
 pub fn words_of(holds: impl Fn(&dyn Run) -> bool) -> String {
     let words: Vec<&str> =
         adapter::governed().filter(|vendor| holds(*vendor)).map(|vendor| vendor.facts().word).collect();
     words.join(" or ")
 }
 
-/// The same, with what each vendor has.
+/// The help text with each vendor's facts.
 pub fn help() -> String {
     let each = |of: &dyn Fn(&'static dyn Run) -> String| -> Vec<String> { adapter::governed().map(of).collect() };
     let sandboxes = each(&|vendor| match vendor.sandboxes() {
@@ -96,51 +96,48 @@ pub fn help() -> String {
         .replace("INSTRUCTIONS", &instructions.concat())
 }
 
-/// What a command line asks for.
+/// The task that a command line gives.
 pub enum Errand {
-    /// A text about the program.
+    /// A text about the program itself.
     About(String),
     /// A turn.
     Turn(Box<Options>),
 }
 
-/// What is printed.
+/// The form of stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// The answer.
     Text,
-    /// One object.
+    /// One JSON object.
     Json,
-    /// A record a line, and that object.
+    /// A record a line, and the JSON object last.
     Stream,
     /// Lines of `metaharness.event/1`.
     Events,
 }
 
-/// How an embedder takes part.
+/// The embedder's part in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asking {
-    /// How long a call waits.
+    /// The time that a call waits.
     pub deadline: Duration,
-    /// What becomes of the turn when standard input ends.
+    /// The effect of the end of stdin.
     pub on_eof: OnEof,
 }
 
-/// The longest that a call can wait, in seconds: what a hook can be given, and time to answer.
+/// The longest time that a call can wait, in seconds: the hook's longest deadline without the time to answer.
 const LONGEST_WAIT: u64 = 590;
 
-/// Where the prompt is from, besides standard input.
+/// The source of the prompt besides stdin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prompt {
-    /// From there alone.
+    /// Stdin alone.
     Stdin,
-    /// The command line.
     Text(String),
-    /// A file.
     File(PathBuf),
 }
 
-/// A turn that is asked for.
+/// The options of a turn.
 #[derive(Debug)]
 pub struct Options {
     pub vendor: &'static dyn Run,
@@ -168,11 +165,11 @@ pub struct Options {
     pub carried: Vec<OsString>,
     pub needs: Vec<String>,
     pub program: Option<PathBuf>,
-    /// What stands behind `--`, not held to the list yet.
+    /// The words behind `--`, not checked yet.
     pub passed: Vec<OsString>,
 }
 
-/// The command line as it is typed: each flag once.
+/// The flags as they were typed, each once.
 #[derive(Default)]
 struct Given {
     vendor: Option<&'static dyn Run>,
@@ -206,7 +203,6 @@ const VALUES: [&str; 17] = [
 
 const SWITCHES: [&str; 5] = ["verbose", "fail-on-denied", "handoff-check", "project-instructions", "hermetic"];
 
-/// Take a command line.
 pub fn take(mut arguments: Vec<OsString>) -> Result<Errand, Stop> {
     match arguments.first().and_then(|word| word.to_str()) {
         Some("schema") => return schema::take(arguments.split_off(1)).map(Errand::About),
@@ -238,7 +234,7 @@ pub fn take(mut arguments: Vec<OsString>) -> Result<Errand, Stop> {
     given.settle().map(|options| Errand::Turn(Box::new(options)))
 }
 
-/// The vendor whose option this is, of those that can be passed on.
+/// The vendor with this option, if it can be passed on.
 fn passed_by(flag: &str) -> Option<&'static str> {
     let has = |vendor: &&dyn Run| {
         let options = vendor.options();
@@ -247,7 +243,7 @@ fn passed_by(flag: &str) -> Option<&'static str> {
     adapter::governed().find(has).map(|vendor| vendor.facts().word)
 }
 
-/// The vendor of a word.
+/// The vendor with this word.
 pub fn vendor(word: &str) -> Result<&'static dyn Run, Stop> {
     let elsewhere = match word {
         "doctor" | "setup" | "status" => "mh-setup doctor says whether hooks are on",
@@ -264,7 +260,7 @@ pub fn vendor(word: &str) -> Result<&'static dyn Run, Stop> {
     Err(Stop::failed(format!("\"{word}\" is no vendor: {elsewhere}")))
 }
 
-/// The options of the vendor, of those that stand behind `--`.
+/// The vendor's options from behind `--`.
 pub fn passed(options: &Options) -> Result<Vec<String>, Shadowed> {
     adapter::run::options(options.vendor, &options.passed).map_err(|why| {
         let named = why.to_string();
@@ -273,8 +269,8 @@ pub fn passed(options: &Options) -> Result<Vec<String>, Shadowed> {
     })
 }
 
-/// The prompt behind its flag, if there is one: what is joined to it, or the next word. That is never read as an option,
-/// whatever it begins with: it may be a script's variable, and what is in that would steer the run.
+/// The prompt after its flag, if there is one: joined to the flag, or the next word. The next word is never read as an
+/// option, whatever it begins with: it may come from a script's variable, whose content would steer the run.
 fn prompt_if_any(arguments: &mut Arguments) -> Result<Option<OsString>, Stop> {
     if let Some(joined) = arguments.joined() {
         return Ok(Some(joined));
@@ -286,8 +282,8 @@ fn prompt_if_any(arguments: &mut Arguments) -> Result<Option<OsString>, Stop> {
     }
 }
 
-/// A `--` behind a prompt's flag could be the prompt. It is taken for the sign that stands before the vendor's options
-/// where nothing else can be meant.
+/// A `--` after a prompt's flag could be the prompt. It is read as the separator before the vendor's options only where
+/// nothing else is possible.
 fn separated(before: &[OsString], passed: &[OsString]) -> Result<(), Stop> {
     let flag = |word: &OsString| ["-p", "--prompt", "--print"].iter().any(|flag| word == flag);
     if !before.last().is_some_and(flag) {
@@ -309,7 +305,7 @@ fn unclear(what: &str) -> Stop {
     ))
 }
 
-/// The option that a word is in full, where it is one of this program's: its name, with a value joined to it or not.
+/// The full name of the option, if the word is one of this program's: its name, with or without a joined value.
 fn own(word: &OsStr) -> Option<String> {
     let word = word.to_string_lossy();
     if ["-p", "-h", "-V"].contains(&&*word) {
@@ -368,7 +364,7 @@ impl Given {
         self.switches.contains(&name)
     }
 
-    /// A path made absolute, since the child works in another folder.
+    /// An absolute path, since the vendor works in another folder.
     fn path(&mut self, name: &'static str) -> Result<Option<PathBuf>, Stop> {
         self.values.remove(name).map(|value| absolute(Path::new(&value))).transpose()
     }
@@ -526,7 +522,7 @@ fn json(path: &Path) -> Result<(serde_json::Value, String), Stop> {
 
 fn schema(path: PathBuf) -> Result<(PathBuf, String), Stop> {
     let (_, text) = json(&path)?;
-    // the longest argument that Linux takes
+    // the longest argument on Linux
     match text.len() < 128 * 1024 {
         true => Ok((path, text)),
         false => Err(Stop::failed(format!("{}: too long to be passed on", path.display()))),

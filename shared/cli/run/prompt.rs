@@ -1,4 +1,4 @@
-//! The prompt, from the command line and from standard input.
+//! The prompt, from the command line and from stdin.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::seal::Refusal;
 /// The longest prompt, in bytes.
 const LIMIT: usize = 8 * 1024 * 1024;
 
-/// How long standard input may keep a prompt waiting that does not need it.
+/// The time that stdin may delay a prompt that does not need it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Put the prompt together, with what is on standard input where that is for it.
+/// The prompt, with the content of stdin if that belongs to it.
 ///
 /// # Errors
-/// There is none, or it cannot be read.
+/// There is no prompt, or it cannot be read.
 pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, Stop> {
     let value = match prompt {
         Prompt::Stdin => None,
@@ -51,11 +51,11 @@ pub fn take(prompt: &Prompt, stdin: bool) -> Result<String, Stop> {
     }
 }
 
-/// A file of at most so many bytes.
+/// A file of at most this many bytes.
 pub fn whole(path: &Path, limit: usize) -> Result<Vec<u8>, Stop> {
     os::read_bounded(path, limit).map_err(|refusal| {
         let why = match refusal {
-            // the refusal's own words are about the limit of a frame
+            // the refusal's own words name the limit of a frame
             Refusal::TooLarge => format!("it holds more than {limit} bytes"),
             refusal => refusal.to_string(),
         };
@@ -63,7 +63,7 @@ pub fn whole(path: &Path, limit: usize) -> Result<Vec<u8>, Stop> {
     })
 }
 
-/// What standard input gives; a terminal gives nothing.
+/// The content of stdin; a terminal gives none.
 fn given(may_do_without: bool) -> Result<Option<String>, Stop> {
     if std::io::stdin().is_terminal() {
         return Ok(None);

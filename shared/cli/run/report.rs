@@ -1,4 +1,4 @@
-//! What a caller reads: the answer or the object on stdout, all else on stderr.
+//! The messages on stderr; stdout has only the answer or the object.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use crate::os::{complain, tame};
 use crate::protocol::event::Process;
 use crate::run::{About, Events, Item, Lines as _, Queue, Turn, Unhonoured};
 
-/// What is worth knowing before the turn: that no frame is in force, that the vendor is newer
-/// than what was measured, what the isolation leaves out.
+/// The warnings before a turn: no frame is in force, the vendor is newer than the measured release, the isolation
+/// leaves things out.
 pub fn before(options: &Options, order: &LaunchOrder, launch: &Launch, version: Release) -> Before {
     let mut warnings = Vec::new();
     if order.frame.is_none() {
@@ -46,16 +46,15 @@ pub fn before(options: &Options, order: &LaunchOrder, launch: &Launch, version: 
     Before { warnings, left_out }
 }
 
-/// What is known before a turn.
+/// The facts that are known before a turn.
 pub struct Before {
-    /// Codes and words.
+    /// Each warning's code and words.
     pub warnings: Vec<(Warning, String)>,
     /// Files and variables that the isolation leaves out.
     pub left_out: Vec<String>,
 }
 
-/// Say that the run could not be started for a control that it needs: in lines, since whoever reads
-/// lines waits for the last.
+/// Report a control that the run needs and cannot have. This is a line, since a reader of lines waits for the last one.
 pub fn refused(why: &Unhonoured) {
     let mut events = Events::new(os::run_id(), About::default());
     let id = format!("start/{}", why.command());
@@ -68,14 +67,14 @@ pub fn refused(why: &Unhonoured) {
     }
 }
 
-/// Calls that did not do what they were to do.
+/// Report calls that did not do their work.
 pub fn on_the_way(turn: &Turn, answered: bool, hook: &str) {
     let failed = turn.failed_calls();
     if !failed.is_empty() && answered {
         let (count, word) = (failed.len(), if failed.len() == 1 { "call" } else { "calls" });
         complain(PROGRAM, &format!("{count} tool {word} failed in this turn: {}", failed.join(", ")));
     }
-    // one that could not be decided is in the turn's own error
+    // a call that could not be decided is in the turn's own error
     for refused in turn.refused.iter().filter(|denial| !denial.undecided(hook)) {
         let tool = shown(refused.tool.as_deref().unwrap_or("a call"));
         let reason = refused.reason().unwrap_or_default();
@@ -88,7 +87,7 @@ pub fn on_the_way(turn: &Turn, answered: bool, hook: &str) {
     }
 }
 
-/// Say that something could not be written; a failed turn's own error precedes that.
+/// Report that an output could not be written, after a failed turn's own error.
 pub fn unwritten(why: &str, error: Option<&str>) {
     if let Some(error) = error {
         complain(PROGRAM, error);
@@ -96,14 +95,14 @@ pub fn unwritten(why: &str, error: Option<&str>) {
     complain(PROGRAM, &format!("could not write to stdout: {why}"));
 }
 
-/// How often it is said that a turn is held up where no transcript is shown.
+/// The interval of messages about a turn that is held up, if no transcript is shown.
 const HELD_UP: Duration = Duration::from_secs(15);
 
-/// The turn as it goes, on stderr.
+/// The turn in progress, on stderr.
 pub struct Transcript {
-    /// Until nobody reads it any more, which is not to hold the turn up.
+    /// False once nobody reads it, so that it does not hold up the turn.
     shown: Cell<bool>,
-    /// When it was said last that the turn is held up.
+    /// The time of the last message about a turn that is held up.
     held_up: Cell<Option<Instant>>,
 }
 
@@ -112,7 +111,7 @@ impl Transcript {
         Transcript { shown: Cell::new(shown), held_up: Cell::new(None) }
     }
 
-    /// What somebody who waits is told without a transcript: what keeps the turn from going on, and what is missing.
+    /// Without a transcript: report what keeps the turn from going on.
     fn hold_up(&self, event: &TurnEvent) {
         let (text, once) = match event {
             TurnEvent::Notice { code: Warning::Server, text } => (text, true),

@@ -1,5 +1,4 @@
-//! `mh-run schema`: the shapes of all that these programs write for other programs, and of what they
-//! take from them.
+//! `mh-run schema`: the schemas of everything that these programs write for other programs, and read from them.
 
 use std::ffi::OsString;
 
@@ -8,7 +7,7 @@ use super::PROGRAM;
 use super::options::help;
 use crate::os::Stop;
 
-/// The schemas, by the name that a caller asks with.
+/// The schemas by name.
 const SCHEMAS: [(&str, &str); 9] = [
     ("event", include_str!("../../schema/event.json")),
     ("command", include_str!("../../schema/command.json")),
@@ -21,10 +20,10 @@ const SCHEMAS: [(&str, &str); 9] = [
     ("capabilities", include_str!("../../schema/capabilities.json")),
 ];
 
-/// The schema of a name, or all names.
+/// The schema of a name, or every name.
 ///
 /// # Errors
-/// There is no such schema, and which there are.
+/// There is no such schema; the message lists those that exist.
 pub fn take(arguments: Vec<OsString>) -> Result<String, Stop> {
     let mut name = None;
     let mut arguments = Arguments::new(PROGRAM, help(), arguments);

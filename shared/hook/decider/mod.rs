@@ -5,6 +5,7 @@
 mod program;
 mod socket;
 
+#[cfg(feature = "run")]
 pub use socket::same_user;
 
 use std::ffi::OsStr;

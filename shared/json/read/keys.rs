@@ -67,7 +67,6 @@ impl Secret {
         Secret(RandomState::new().build_hasher().finish() & Secret::PRIME)
     }
 
-    /// One coefficient more.
     #[inline(always)]
     pub(super) fn step(&self, value: u64, coefficient: u64) -> u64 {
         let product = u128::from(value + coefficient) * u128::from(self.0);
@@ -213,7 +212,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The characters of a key.
     fn characters_of(&self, key: SeenKey) -> Unescaped<'a> {
         Unescaped(self.slice(key.start(), self.text.len()))
     }

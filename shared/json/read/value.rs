@@ -9,7 +9,6 @@ use std::fmt;
 pub struct Fault(Box<(usize, Cow<'static, str>)>);
 
 impl Fault {
-    /// A fault at this byte.
     #[cold]
     pub fn new(at: usize, what: impl Into<Cow<'static, str>>) -> Self {
         Fault(Box::new((at, what.into())))
@@ -44,17 +43,11 @@ pub struct Duplicate {
 /// The six kinds of value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `{…}`
     Object,
-    /// `[…]`
     Array,
-    /// `"…"`
     String,
-    /// A number.
     Number,
-    /// `true` or `false`
     Bool,
-    /// `null`
     Null,
 }
 

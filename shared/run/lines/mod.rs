@@ -49,7 +49,6 @@ pub enum Item<'a> {
         /// The id of the model call.
         request: Option<&'a str>,
     },
-    /// The model's reasoning.
     Thinking {
         text: &'a str,
         /// The id of the model call.
@@ -70,14 +69,12 @@ pub enum Item<'a> {
         /// The place where the call's decision takes hold.
         seam: &'a str,
     },
-    /// A call is decided.
     Decided {
         call: &'a ToldCall,
         judgement: &'a Judgement,
         /// The milliseconds from the question to the decision.
         latency: Option<u64>,
     },
-    /// A call is over.
     Result {
         call: &'a ToldCall,
         /// The vendor's own word for whether the call failed.
@@ -93,7 +90,6 @@ pub enum Item<'a> {
         /// The vendor's record that the result comes from.
         source: &'a str,
     },
-    /// A model call was made.
     ModelCall {
         /// The vendor's id of the model call.
         request: &'a str,
@@ -118,14 +114,12 @@ pub enum Item<'a> {
     Opaque {
         /// The record's type.
         kind: &'a str,
-        /// The record's subtype.
         subtype: Option<&'a str>,
         /// SHA-256 over the record's line.
         digest: &'a str,
         /// The number of the record's line.
         line: u64,
     },
-    /// A command was answered.
     Answered {
         /// The command's id, or `-`.
         id: &'a str,

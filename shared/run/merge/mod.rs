@@ -202,7 +202,6 @@ impl<'a> Merge<'a> {
     /// Write the end. A turn that was printed in lines ends in lines.
     ///
     /// # Errors
-    /// # Errors
     /// The reason why the output is not whole.
     pub fn end(self, end: impl FnOnce(&Turn, Option<&mut (dyn Lines + 'static)>) -> String) -> Result<(), String> {
         let Merge { turn, outlet, mut lines, .. } = self;

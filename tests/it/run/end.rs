@@ -1,4 +1,4 @@
-//! `mh-run` at its end: signals, time, what a turn leaves behind, and a stdout that takes nothing.
+//! The end of `mh-run`: signals, the time limit, left-over processes, and a stdout that nobody reads.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::room::{Ended, Room, like, ready};
 use crate::common::{long, side_by_side};
 
-/// Whether a process with this word on its command line lives.
+/// Whether a process with this word on its command line is alive.
 fn alive(mark: &str) -> bool {
     fs_err::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = fs_err::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -15,7 +15,7 @@ fn alive(mark: &str) -> bool {
     })
 }
 
-/// A number of seconds to sleep that no other test has.
+/// A number of seconds to sleep that no other test uses.
 fn mark(number: u32) -> String {
     format!("{}.{}", 600_000 + number, std::process::id())
 }
@@ -38,7 +38,7 @@ fn a_signal_during_a_call_interrupts_the_turn_and_leaves_nothing() {
         let body = format!("begin; use c1 Bash '{{}}'; setsid sleep {mark} & touch \"$ROOM/ready\"; sleep {mark}");
         room.claude(&body);
         let mut child = started(&room, &["--output-format", "json", "--verbose"]);
-        // that the vendor has said so is not yet that the run has heard it
+        // the vendor's record may be written before the run has read it
         let mut told = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.starts_with("calls Bash") {
@@ -73,7 +73,7 @@ fn an_output_that_may_not_grow_fails_the_run_and_leaves_nothing() {
     let room = Room::new();
     room.claude("begin; answer fine");
     let command = room.governed("claude", &["--output-format", "events"]);
-    // the vendor and the hook are not held to it
+    // the limit does not apply to the vendor and the hook
     let mut limited = Command::new("/bin/sh");
     limited.args(["-c", "exec > \"$ROOM/out\"; head -c 2048 /dev/zero; ulimit -S -f 1; exec \"$@\"", "sh"]);
     limited.arg(command.get_program()).args(command.get_args());
@@ -103,7 +103,7 @@ fn a_signal_during_the_model_call_is_a_failed_model_call() {
 fn a_vendor_that_will_not_stop_is_ended_and_a_second_signal_does_not_wait() {
     let (room, mark) = (Room::new(), mark(5));
     let stays = |mark: &str| format!("trap '' INT TERM; begin; touch \"$ROOM/ready\"; while :; do sleep {mark}; done");
-    // beside one that is told once, and waits for its vendor
+    // beside a run that gets one signal, and waits for its vendor
     let (other, its_mark) = (Room::new(), self::mark(7));
     room.claude(&stays(&mark));
     other.claude(&stays(&its_mark));
@@ -146,13 +146,13 @@ fn what_a_turn_leaves_running_is_gone_when_the_answer_is_out() {
     let (room, mark) = (Room::new(), mark(6));
     let leave = format!("setsid sh -c 'sleep {mark} & sleep {mark}' & sleep 0.2");
     room.claude(&format!("begin; {leave}; answer fine"));
-    // it holds the vendor's stdout and stderr for days: that this is back shows that nobody waited for it
+    // a left-over process holds the vendor's stdout and stderr for days: the return shows that nobody waited for it
     let ended = room.run("claude", &[]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "fine\n"), "{ended:?}");
     assert!(!alive(&mark), "a process of the turn is left");
 }
 
-/// What an agent with a shell can put in the place of a file that is read while it runs, and after.
+/// Things that an agent with a shell can put in place of a file that is read during and after the turn.
 const IN_ITS_PLACE: [&str; 5] = [
     "rm -f \"$F\"; mkfifo \"$F\"",
     "rm -f \"$F\"; ln -s /dev/zero \"$F\"",
@@ -169,7 +169,7 @@ fn whatever_takes_the_place_of_a_file_that_is_read_the_run_ends() {
         ("claude", audit, IN_ITS_PLACE.len()),
         ("codex", audit, IN_ITS_PLACE.len()),
         ("codex", "F=\"$CODEX_HOME/sessions/2026/rollout-t1.jsonl\"", IN_ITS_PLACE.len()),
-        // another session's, which may turn out to be a sub-agent's, is no reason not to end well
+        // another session's file, which may turn out to be a sub-agent's, does not spoil the end
         ("codex", "F=\"$CODEX_HOME/sessions/2026/rollout-x.jsonl\"; touch \"$F\"", 2),
     ] {
         for what in &IN_ITS_PLACE[..others] {

@@ -1,5 +1,5 @@
-//! What the lines say of what a vendor's records say: each record here is one that the real program
-//! wrote (Claude Code 2.1.332, Codex 0.171.0), cut down to what is read.
+//! The lines for the vendors' records. Each record here was written by the real program (Claude Code 2.1.332, Codex
+//! 0.171.0), and is cut down to the members that are read.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::room::{Ended, Room, ready};
 use serde_json::{Value, json};
 
-/// The lines of a turn that nobody steers.
+/// The lines of a turn without an embedder.
 #[track_caller]
 fn events(room: &Room, kind: &str) -> Vec<Value> {
     let ended = room.run(kind, &["--output-format", "events"]);
@@ -22,7 +22,7 @@ fn of<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["event"] == event).collect()
 }
 
-/// What is left of a line without what every line has.
+/// A line without the members that every line has.
 fn bare(line: &Value) -> Value {
     let mut line = line.clone();
     for name in ["format", "seq", "run", "at", "event"] {
@@ -31,7 +31,7 @@ fn bare(line: &Value) -> Value {
     line
 }
 
-/// Figures, most of which are not known.
+/// Figures, most of them unknown.
 fn figures(known: Value) -> Value {
     let mut all = json!({"input_tokens": null, "output_tokens": null, "cache_read_input_tokens": null,
         "cache_creation_input_tokens": null, "service_tier": null, "thinking_tokens": null, "iterations": null,
@@ -63,7 +63,7 @@ fn claude_tells_what_it_thinks_what_it_used_and_what_is_left() {
         [json!({"estimate": 13, "delta": 3})]
     );
     assert_eq!(bare(of(&lines, "thinking")[0]), json!({"text": "Hm.", "request_id": "m1"}));
-    // one line a model call, and without the output that its record has not counted yet
+    // one line a model call, without the output tokens that its record has not counted yet
     let used = figures(json!({"input_tokens": 100, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 0}));
     assert_eq!(bare(of(&lines, "usage")[0]), json!({"request_id": "m1", "model": "model-1", "usage": used}));
     let total = figures(json!({"input_tokens": 7, "output_tokens": 3}));
@@ -127,8 +127,8 @@ fn said(text: &str) -> String {
         "id": "x", "content": [{"type": "Text", "text": text}]}}}))
 }
 
-/// What Codex's stream says goes past its calls; in its rollout they stand in one row, which is found
-/// while the turn runs however late it comes.
+/// Codex's stream does not order its text among its calls. The rollout does, and is found during the turn, however late
+/// it comes.
 #[test]
 fn what_codex_says_stands_where_it_was_said() {
     let room = Room::new();
@@ -154,7 +154,7 @@ fn what_codex_says_stands_where_it_was_said() {
         _ => None,
     });
     assert_eq!(row.collect::<Vec<_>>(), ["One.\n\nTwo.", "before", "(result)", "twice", "fine"]);
-    // what is in the stream alone is told all the same
+    // text that only the stream has is printed all the same
     room.codex(&format!("begin; {}; say '{{\"type\":\"turn.completed\"}}'", message("fine")));
     assert_eq!(of(&events(&room, "codex"), "text").len(), 1);
 }
@@ -170,7 +170,7 @@ fn a_sub_agent_of_codex_is_counted_and_its_calls_are_told_while_it_runs() {
         "id": "x", "content": [{"type": "Text", "text": "among agents"}]}}});
     let payload = json!({"session_id": "t1", "turn_id": "u", "agent_id": "a1", "cwd": "/", "hook_event_name":
         "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "x"}, "tool_use_id": "c2"});
-    // the session answers once the agent's result has been told
+    // the session answers once the agent's result has been printed
     room.codex(&format!(
         "begin; hook PreToolUse collaborationspawn_agent c1 '{{}}'; ran c1 SubAgentActivity ''
         printf %s '{payload}' | sh -c \"$line\" > /dev/null
@@ -199,8 +199,8 @@ fn a_sub_agent_of_codex_is_counted_and_its_calls_are_told_while_it_runs() {
     assert_eq!(of(&lines, "session.ended")[0]["subagents_spawned"], 1);
 }
 
-/// Some calls leave nothing in Codex's rollout but what the model was told: a sentence that is not known for a success is
-/// that of a failure. A command's may be told before it has ended, and its record comes later.
+/// Some calls leave nothing in Codex's rollout but the text that the model got: an unknown sentence counts as failure.
+/// A command's text may come before its end, and its record later.
 #[test]
 fn a_call_that_codex_keeps_no_record_of_is_judged_by_what_the_model_was_told() {
     let room = Room::new();
@@ -248,7 +248,7 @@ fn a_call_that_codex_keeps_no_record_of_is_judged_by_what_the_model_was_told() {
     assert_eq!(text.stderr, "mh-run: 3 tool calls failed in this turn: view_image, apply_patch, Bash\n");
 }
 
-/// The output of a script of Codex's code mode, of which no call of its own was put to the hook.
+/// The output of a script of Codex's code mode, none of whose calls was put to the hook.
 fn script(text: &str) -> String {
     record(json!({"type": "response_item", "payload": {"type": "custom_tool_call_output", "call_id": "outer",
         "output": [{"type": "input_text", "text": "Script failed\nOutput:\n"}, {"type": "input_text", "text": text}]}}))
@@ -296,8 +296,8 @@ fn a_key_that_codex_is_refused_with_is_told() {
     assert_eq!(of(&lines, "session.ended")[0]["api_error_status"], 500);
 }
 
-/// A turn that is stopped while its call runs. The vendor says on its way out that the call is over,
-/// and that a hook of it was cut short.
+/// A turn that is stopped while its call runs. On its way out the vendor reports that the call is over, and that its
+/// hook was cut short.
 #[test]
 fn a_turn_that_is_stopped_in_a_call_says_so_whatever_the_vendor_says_after_it() {
     let cut = r#"say '{"type":"system","subtype":"hook_response","hook_name":"PreToolUse:Bash","exit_code":2,"outcome":"cancelled"}'"#;
@@ -311,7 +311,7 @@ fn a_turn_that_is_stopped_in_a_call_says_so_whatever_the_vendor_says_after_it() 
         ));
         let child = room.governed("claude", &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         ready(&room);
-        // its last line has to have been heard
+        // the run must have read its last line
         std::thread::sleep(Duration::from_millis(500));
         assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
         let ended = Ended::of(child.wait_with_output().unwrap());
@@ -320,8 +320,8 @@ fn a_turn_that_is_stopped_in_a_call_says_so_whatever_the_vendor_says_after_it() 
     }
 }
 
-/// The hook is killed while its call waits: by a vendor that is stopped, say. Whether the vendor tells
-/// of a result or not, the row of the call is whole.
+/// The hook is killed while its call waits, for example by a vendor that is stopped. The call's lines are complete,
+/// with a result from the vendor or without.
 #[test]
 fn a_call_whose_hook_is_gone_while_it_waits_was_denied() {
     for result in ["result c1 true gone", ":"] {

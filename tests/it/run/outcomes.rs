@@ -1,4 +1,4 @@
-//! What a turn comes to where something went wrong in it, the same in every form of output.
+//! The outcome of turns in which something failed, equal in every form of output.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::records::{gated, go_on, lines, made, message, only, result, rollout, 
 use crate::common::room::Room;
 use crate::common::side_by_side;
 
-/// What a decider does that gives no decision.
+/// Deciders that give no decision.
 const NO_DECISION: [&str; 4] = ["exit 3", "echo nonsense", "exec sleep 600", "cat > /dev/null"];
 
 #[test]
@@ -39,11 +39,11 @@ fn under_fail_on_denied_a_call_that_was_refused_or_denied_leaves_no_answer_in_an
         );
         assert_eq!((&end["final_answer"], &events.last().unwrap()["reason"]), (&Value::Null, &json!("error")));
         assert!(end["error"].as_str().unwrap().contains(why) && ended.stderr.contains(why), "{ended:?}");
-        // a refusal alone keeps 0
+        // a refusal alone leaves exit 0
         let (code, object) = room.json(kind, &flags[1..]);
         assert_eq!((code, &object["is_error"], &object["result"]), (Some(0), &json!(false), &json!("fine")));
     }
-    // a call that failed by itself is no refusal
+    // a call that failed by itself was not refused
     room.claude("begin; use c1 Read '{}'; hook PreToolUse Read c1 '{\"file_path\":\"/a\"}'; result c1 true nothing; answer fine");
     assert_eq!(room.run("claude", &["--fail-on-denied"]).code, Some(0));
 }
@@ -81,7 +81,7 @@ fn an_enforcement_that_could_not_decide_ends_the_turn_undecided() {
         let error = object["error"].as_str().unwrap();
         assert!(error.starts_with("undecided: Bash: ") && error.contains(why), "{error}");
         assert_eq!(object["refused"][0]["call_id"], "c1");
-        // a run has no entries that somebody could take out
+        // a run has no entries that somebody could remove
         let words = object.to_string();
         assert!(!words.contains("settings file") && !words.contains("entries"), "{words}");
         if does != "exec sleep 600" && first == ":" {
@@ -233,7 +233,7 @@ fn an_answer_is_the_last_reply_whole_with_all_that_it_continues() {
         (message("m1", &text("first, ")) + &message("m1", &text("second")) + &result("second"), "first, second\n"),
         // a reply that called a tool is over
         (message("m1", &text("let me see")) + read + &message("m2", &text("done")) + &result("done"), "done\n"),
-        // a try that only thought
+        // an attempt that consists of reasoning only
         (
             message("m1", &text("one "))
                 + &go_on()
@@ -243,12 +243,12 @@ fn an_answer_is_the_last_reply_whole_with_all_that_it_continues() {
                 + &result("two"),
             "one two\n",
         ),
-        // words of the vendor's in the middle of a turn continue nothing
+        // the vendor's words in the middle of a turn continue nothing
         (
             message("m1", &text("let me see")) + read + &go_on() + &message("m2", &text("done")) + &result("done"),
             "done\n",
         ),
-        // an answer that no record of the model's has
+        // an answer that no record of the model has
         (message("m1", &text("words")) + &result("of a command"), "of a command\n"),
     ] {
         room.claude(&format!("begin\n{body}"));
@@ -272,7 +272,7 @@ fn a_reply_that_is_cut_for_good_is_truncated_and_no_model_call_is_counted_that_w
     room.run("claude", &[]).failed("the reply stopped at the output cap: API Error");
     let (code, object) = room.json("claude", &[]);
     assert_eq!((code, &object["outcome"], &object["model_calls"]), (Some(1), &json!("truncated"), &json!(2)));
-    // what the vendor says in the model's place is not the model's
+    // the vendor's words in the model's place are not the model's
     let (_, stream) = lines(&room, "claude", "stream-json", &[]);
     assert_eq!(stream.iter().filter(|line| line["type"] == "assistant").count(), 2, "{stream:?}");
 }
@@ -309,7 +309,7 @@ fn the_words_of_a_prompt_that_was_blocked_come_through_on_both_vendors() {
     let edited = "sed -i s/file.read/web.read/ \"$ROOM/frame.json\"";
     let end = "say '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":0,\"result\":\"\"}'";
     room.claude(&format!("begin; {edited}; hook UserPromptSubmit x x '{{}}'; {end}"));
-    // Codex stops a session whose start a hook refuses, and never comes to the prompt
+    // Codex stops a session whose start a hook refuses, and never reaches the prompt
     room.codex(&format!(
         "{edited}; hook SessionStart x x '{{}}'; begin; say '{{\"type\":\"turn.completed\",\"usage\":{{}}}}'"
     ));

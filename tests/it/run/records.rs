@@ -1,11 +1,11 @@
-//! Records of the two vendors, for the stand-ins to say: each is one that the real program wrote (Claude Code 2.1.332,
-//! Codex 0.171.0), cut down to what is read.
+//! Records for the stand-ins of the two vendors. Each was written by the real program (Claude Code 2.1.332, Codex
+//! 0.171.0), and is cut down to the members that are read.
 
 use serde_json::{Value, json};
 
 use crate::common::room::{Ended, Room};
 
-/// A line for a stand-in to say.
+/// A stand-in's command that prints a record.
 pub fn say(record: &Value) -> String {
     format!("say '{record}'\n")
 }
@@ -21,19 +21,19 @@ pub fn made(id: &str, name: &str, arguments: &Value) -> String {
     rollout(&json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string()}))
 }
 
-/// And what it was told of it.
+/// The text that the model got about it.
 pub fn told(id: &str, words: &str) -> String {
     rollout(&json!({"type": "function_call_output", "call_id": id, "output": words}))
 }
 
-/// A turn in this form: its code, and its lines.
+/// A turn in this form: its exit code and its lines.
 pub fn lines(room: &Room, kind: &str, form: &str, more: &[&str]) -> (Ended, Vec<Value>) {
     let ended = room.run(kind, &[&["--output-format", form], more].concat());
     let lines = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     (ended, lines)
 }
 
-/// The line of this type, or of this event.
+/// The one line of this type or event.
 pub fn only<'a>(lines: &'a [Value], word: &str) -> &'a Value {
     let found: Vec<&Value> = lines.iter().filter(|line| line["type"] == word || line["event"] == word).collect();
     assert_eq!(found.len(), 1, "{word}: {lines:?}");
@@ -54,7 +54,7 @@ pub fn gated() -> String {
     format!("begin\n{call}{}{}{text}{}", say(&denied), say(&result), say(&end))
 }
 
-/// A message of the model's.
+/// A message of the model.
 pub fn message(id: &str, blocks: &Value) -> String {
     say(&json!({"type": "assistant", "message": {"id": id, "model": "m", "content": blocks}}))
 }
@@ -63,7 +63,7 @@ pub fn text(words: &str) -> Value {
     json!([{"type": "text", "text": words}])
 }
 
-/// The vendor's own words to the model when a reply stopped at the output cap.
+/// The vendor's own words to the model after a reply stopped at the output cap.
 pub fn go_on() -> String {
     say(&json!({"type": "user", "isSynthetic": true, "message": {"role": "user", "content":
         [{"type": "text", "text": "Output token limit hit. Resume directly."}]}}))

@@ -1,4 +1,4 @@
-//! `mh-run` before the turn: what is refused before anything is started, and what the vendor is started with.
+//! `mh-run` before the turn: refusals before anything starts, and the vendor's arguments and environment.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -111,13 +111,13 @@ fn a_vendor_that_is_missing_or_too_old_is_refused() {
 #[test]
 fn a_program_is_asked_its_release_once_and_again_when_its_file_has_changed() {
     let room = Room::new();
-    // a program that says a release and nothing else, and is no script
+    // a program, not a script, that prints a release and nothing else
     let native = room.path("native");
     fs_err::copy(env!("CARGO_BIN_EXE_mh-frame-seal"), &native).unwrap();
     let run = || room.run("claude", &["--program", native.to_str().unwrap()]);
     let release = env!("CARGO_PKG_VERSION");
     run().refused(&format!("release {release} is too old"));
-    // that it is not asked again shows by what it is taken for
+    // the release that it is taken for shows that it was not asked again
     let cache = room.path("home/.cache/metaharness-hooks/releases");
     let kept = fs_err::read_to_string(&cache).unwrap();
     assert_eq!(kept.matches(release).count(), 1, "{kept}");

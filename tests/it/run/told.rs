@@ -1,4 +1,4 @@
-//! What whoever reads is told of a turn: in which order, by which words, and the same in every form of output.
+//! The report of a turn: its order, its words, and equal facts in every form of output.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn lines_stand_in_the_order_of_the_vendors_record_whoever_was_read_first() {
     assert_eq!(types(&stream), ["init", "user", "tool_use", "approval", "tool_result", "assistant", "result"]);
     let reason = stream[3]["reason"].as_str().unwrap();
     assert!(reason.contains("Do not retry it; finish with what you can"), "{reason}");
-    // the hook's line is in the audit before the vendor's record has come to the call
+    // the hook's line is in the audit before the vendor's record of the call
     let early = "hook PreToolUse Read c1 '{\"file_path\":\"/a\"}'; sleep 0.2\n";
     let late = format!(
         "{}use c1 Read '{{\"file_path\":\"/a\"}}'; result c1 false ran; answer fine",
@@ -46,7 +46,7 @@ fn a_vendor_that_ends_before_it_has_said_anything_has_a_first_line_too() {
     let (_, events) = lines(&room, "claude", "events", &[]);
     assert_eq!(events[0]["event"], "session.started");
     assert!(only(&events, "session.ended")["error"].as_str().unwrap().contains(why));
-    // a hook that the vendor could not start has the vendor's words
+    // for a hook that could not start, the message has the vendor's words
     let failed = json!({"type": "system", "subtype": "hook_response", "hook_name": "SessionStart:startup", "hook_event":
         "SessionStart", "exit_code": 1, "outcome": "error", "stderr": "Failed to run: EROFS: read-only file system, mkdir /x"});
     room.claude(&format!("begin\n{}answer fine", say(&failed)));
@@ -144,7 +144,7 @@ fn versions_model_cost_and_policy_mean_the_same_in_every_format() {
         let named = if kind == "claude" { "model-1" } else { "m-1" };
         assert_eq!((&stream[0]["model"], &only(&events, "session.started")["model"]), (&json!(named), &json!(named)));
         assert_eq!((&object["policy"], &stream[0]["policy"]), (&json!("frame"), &json!("frame")));
-        // without a frame there is no policy in force
+        // without a frame no policy is in force
         let bare = |form: &str| {
             let output = room.command(kind, &["-p", "do it", "--output-format", form]).output().unwrap();
             let ended = Ended::of(output);
@@ -203,7 +203,7 @@ fn the_model_reads_what_to_do_where_nobody_can_approve_a_call() {
     }
     let asked = room.text("asked");
     assert!(asked.contains("Nobody is at a terminal to approve this, so it did not run. Do not retry it;"), "{asked}");
-    // what the policy grants is granted
+    // a call that the policy grants is granted
     assert_eq!(room.run("codex", &[]).code, Some(0));
     assert!(room.text("asked").contains("\"behavior\":\"allow\""), "{}", room.text("asked"));
 }

@@ -1,5 +1,5 @@
-//! `mh-run` against what would fool it: a prompt that is an option, the caller's environment, a record that somebody else
-//! wrote, a call that ran though it was denied.
+//! Attempts to fool `mh-run`: a prompt that is an option, the caller's environment, a record by another writer, a call
+//! that ran after its denial.
 
 use std::io::Write as _;
 use std::process::{Output, Stdio};
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 const READ: &str = "call c1 Read '{\"file_path\":\"/a\"}'";
 
-/// A run with this prompt, of this standard input.
+/// A run with this prompt and this stdin.
 fn prompted(room: &Room, words: &[&str], stdin: &str) -> Output {
     let frame = room.path("frame.json");
     let mut command = room.command("claude", &["--frame", frame.to_str().unwrap()]);
     let mut child =
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // one that refuses the command line does not read it
+    // a program that refuses the command line does not read it
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -60,7 +60,7 @@ fn what_stands_behind_p_is_the_prompt_or_refused_and_never_an_option() {
         &["-p", "--version"],
         &["--prompt", "--print"],
         &["--print", "--prompt-file=x"],
-        // a prompt that is the sign before the vendor's options
+        // a prompt that is the separator before the vendor's options
         &["-p", "--"],
         &["-p", "--", "--model", "m"],
         &["-p", "--", "--effort=low", "--output-format=json"],
@@ -106,7 +106,7 @@ fn a_vendor_is_given_its_own_variables_by_a_list_and_none_that_a_shell_obeys() {
         names.sort_unstable();
         assert_eq!(ended.stderr, format!("mh-run: variables that {kind} is not given: {}\n", names.join(", ")));
     }
-    // nor the call that asks which release it is
+    // nor the call that asks for the release
     room.program("bin/claude", "#!/bin/sh\n[ -z \"$BASH_ENV$BUN_OPTIONS\" ] && echo 2.1.332 || echo none\n");
     let mut command = room.governed("claude", &[]);
     let ended = Ended::of(command.env("BASH_ENV", "/x").env("BUN_OPTIONS", "--preload /x").output().unwrap());
@@ -138,7 +138,7 @@ fn what_codexs_own_file_sets_for_every_hook_refuses_the_run() {
     assert!(room.path("prompt").exists());
     fs_err::write(&file, "OPENAI_API_KEY=x\n").unwrap();
     assert_eq!(room.run("codex", &[]).code, Some(0));
-    // and whoever reads lines is told so in lines
+    // and a reader of lines gets that in lines
     fs_err::write(&file, "LD_PRELOAD=x\n").unwrap();
     let ended = Ended::of(room.governed("codex", &["--output-format", "events"]).output().unwrap());
     assert!(
@@ -157,7 +157,7 @@ fn the_vendors_descriptors_cannot_be_opened_by_their_names() {
     room.codex(&format!("{open}; begin; answer fine"));
     assert_eq!(room.run("codex", &[]).stdout, "fine\n");
     assert!(!room.path("opened").exists(), "{}", room.text("opened"));
-    // nothing of the run's own is handed down besides
+    // nothing else of the run is passed down
     let all = room.text("all");
     assert!(all.contains("socket:") && !all.contains("mh-run-") && !all.contains("audit"), "{all}");
 }
@@ -189,7 +189,7 @@ fn the_end_of_a_turn_is_told_once_and_by_a_vendor_that_nobody_killed() {
         );
         assert!(object["error"].as_str().unwrap().contains(why), "{object}");
     }
-    // of a turn that no prompt asked for, and not the end of this one
+    // the end of a turn without a prompt is not the end of this one
     let other = "say '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":0,\"result\":\"\",\"origin\":{\"kind\":\"task-notification\"}}'";
     room.claude(&format!("begin; {other}; {READ}; answer fine; {other}"));
     assert_eq!(room.run("claude", &[]).stdout, "fine\n");
@@ -197,7 +197,7 @@ fn the_end_of_a_turn_is_told_once_and_by_a_vendor_that_nobody_killed() {
     assert_eq!(room.json("claude", &[]).1["outcome"], "no_terminal_record");
 }
 
-/// A result with the vendor's own word of who let the call run, or did not.
+/// A result with the vendor's own record of the party that decided the call.
 fn result(id: &str, failed: bool, decision: &str, source: &str) -> String {
     let refused = if decision == "reject" { "\"non_execution_kind\":\"permission-rule\"," } else { "" };
     format!(
@@ -255,7 +255,7 @@ fn what_ran_was_let_run_by_the_audit_and_by_the_vendors_own_word() {
     assert_eq!(room.run("claude", &[]).code, Some(0));
     room.claude(&format!("{planned}; {web}; {}; answer fine", result("c1", false, "accept", "config")));
     assert_eq!(room.json("claude", &[]).1["outcome"], "unenforced");
-    // Codex's record has no such word; its rollout says what ran
+    // Codex's record has no such word; its rollout shows what ran
     room.codex(
         "begin; hook PreToolUse apply_patch x1 '{\"command\":\"*** Add File: a\"}'; ran x1 FileChange ''; answer fine",
     );
@@ -362,7 +362,7 @@ fn a_scratch_home_has_the_login_by_a_link() {
         assert_eq!(room.text(file), "old");
         room.run(kind, &["--hermetic"]);
         assert_eq!(room.text(file), "renewed", "{kind}");
-        // none is no fault
+        // a missing file is no fault
         fs_err::remove_file(room.path(file)).unwrap();
         assert_ne!(room.run(kind, &["--hermetic"]).code, Some(2));
     }
@@ -388,7 +388,7 @@ fn codex_is_asked_what_it_makes_of_the_launch_before_the_first_prompt() {
     assert!(!room.path("prompt").exists());
     fs_err::write(room.path("required"), r#"{"allowedSandboxModes":["read-only","workspace-write"]}"#).unwrap();
     assert_eq!(room.run("codex", &[]).code, Some(0));
-    // one that cannot be asked is not started
+    // a vendor that cannot be asked is not started
     let asked =
         "#!/bin/sh\n[ \"$1\" = --version ] && { echo codex-cli 0.171.0; exit; }\necho 'no such command' >&2; exit 2\n";
     room.program("bin/codex", asked);
@@ -411,7 +411,7 @@ fn what_the_run_itself_has_open_cannot_be_opened_by_its_agent() {
                 (: < /proc/self/fd/0) 2> /dev/null; echo ran > \"$ROOM/ran\"";
     room.claude(&format!("{open}; begin; {READ}; answer fine"));
     let run = room.governed("claude", &[]);
-    // root may trace whom it likes, unless it may not
+    // root may trace every process, unless it gives that up
     let mut command = std::process::Command::new("setpriv");
     command.args(["--bounding-set", "-sys_ptrace", "true"]).stderr(Stdio::null());
     let root = rustix::process::geteuid().is_root();

@@ -1,5 +1,5 @@
-//! `mh-run` and what a turn comes to: outcomes, exit codes, the answer alone and as one object, on stand-ins that fire
-//! the real hooks.
+//! The outcomes of `mh-run`, its exit codes, and the answer as text and as one object, on stand-ins that fire the real
+//! hooks.
 
 use crate::common::room::Room;
 use serde_json::{Value, json};
@@ -186,7 +186,7 @@ fn nothing_unenforced_passes_as_enforced() {
     let room = Room::new();
     for (body, tool, call, why) in [
         ("use c1 Read '{}'; result c1 false ran", "Read", json!("c1"), "no decision of the hook is in the audit"),
-        // a sub-agent's
+        // of a sub-agent
         (
             r#"say '{"type":"assistant","parent_tool_use_id":"c0","message":{"id":"n","content":[{"type":"tool_use","id":"c1","name":"Bash","input":{}}]}}'; result c1 false ran"#,
             "Bash",
@@ -218,7 +218,7 @@ fn nothing_unenforced_passes_as_enforced() {
         assert!(missing["reason"].as_str().unwrap().contains(why), "{missing}");
         room.run("claude", &[]).failed(&format!("unenforced: {tool}"));
     }
-    // a call that failed before it came to the hook did not run
+    // a call that failed before the hook did not run
     room.claude("begin; use c1 Edit '{}'; result c1 true '<tool_use_error>String to replace not found'; answer fine");
     assert_eq!(room.json("claude", &[]).1["outcome"], "tool_failed");
     let well = r#"say '{"type":"system","subtype":"hook_response","exit_code":2,"outcome":"error"}'"#;
@@ -316,7 +316,7 @@ fn what_a_frame_owes_is_looked_for() {
 fn what_others_were_refused_is_not_told_as_this_runs_where_the_vendor_names_no_session() {
     let room = Room::new();
     let audit = room.path("kept.jsonl");
-    // what another run's hook writes meanwhile
+    // lines that another run's hook writes meanwhile
     let other = |event: &str, call: &str| {
         format!(
             "printf '%s\\n' '{{\"vendor\":\"claude\",\"event\":\"{event}\",\"session_id\":\"s2\",{call}\"decision\":{{\"decision\":\"deny\",\

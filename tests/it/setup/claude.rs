@@ -1,4 +1,4 @@
-//! Settings of other people go in and come out unchanged but for our entry.
+//! Adding our entry to other people's settings and removing it changes nothing else.
 
 use fs_err as fs;
 use metaharness::adapter::Registration;
@@ -19,7 +19,7 @@ fn line(frame: &str) -> Registration {
     }
 }
 
-/// In, in again, in for another frame, out: what must hold of any settings file.
+/// Add, add again, add for another frame, remove: the rules for every settings file.
 fn round(text: &str) {
     assert_eq!(unreadable(text).filter(|_| !blank(text)), None, "{text:?}");
     let once = with_entries(Some(text), &line("/F"));
@@ -84,7 +84,7 @@ fn value(depth: u32) -> impl Strategy<Value = Value> {
     })
 }
 
-/// A group of hooks that is in order and not ours.
+/// A valid group of hooks that is not ours.
 fn group() -> impl Strategy<Value = Value> {
     let entry = ("[a-z/ -]{1,10}", prop::option::of(1u32..600)).prop_map(|(command, timeout)| match timeout {
         Some(timeout) => json!({"type": "command", "command": command, "timeout": timeout}),
@@ -111,7 +111,7 @@ fn settings() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The value as somebody might have written it.
+/// The value in one of the spellings that people use.
 fn spelled(value: &Value, style: usize) -> String {
     let indent = ["  ", "\t", "    ", " "][style % 4];
     let mut out = Vec::new();
@@ -123,7 +123,7 @@ fn spelled(value: &Value, style: usize) -> String {
         1 => pretty + "\n",
         2 => pretty.replace('\n', "\r\n") + "\r\n",
         3 => serde_json::to_string(value).unwrap(),
-        // an element a line at no indentation, and blanks where they may stand
+        // one element a line without indentation, and blanks where they may stand
         4 => pretty.lines().map(|line| line.trim_start().to_string() + " \n").collect(),
         _ => format!("\n\u{20}{}\n\n", pretty.replace("\": ", "\" :")),
     }
@@ -266,7 +266,7 @@ fn what_was_changed_by_hand_in_our_entries_is_said_to_be_gone() {
         let gone = "were not as mh-setup writes them, and what was changed in them is gone: PreToolUse\n";
         assert!(said().ends_with(gone), "{}", said());
         assert_eq!(scratch.read(file), good);
-        // that has been said, and is so no more
+        // the message was printed before, and no longer applies
         assert_eq!(said(), "");
     }
 }

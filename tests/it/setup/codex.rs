@@ -1,4 +1,4 @@
-//! A `config.toml` of somebody else goes in and comes out unchanged but for our entry and its trust.
+//! Adding our entry and its trust to another person's `config.toml` and removing it changes nothing else.
 
 use metaharness::adapter::Registration;
 use metaharness::adapter::codex::command;
@@ -20,7 +20,7 @@ fn line(frame: &str) -> Registration {
     }
 }
 
-/// Every entry is there, as one that Codex trusts.
+/// Every entry is there in a form that Codex trusts.
 fn holds(text: &str, frame: &str) {
     let config = parse(text.trim_start_matches('\u{feff}')).unwrap();
     for (event, snake, there) in found(&config.root) {
@@ -157,12 +157,12 @@ fn other_peoples_trust_moves_with_their_entries() {
     };
     let before = format!("{THEIRS}{}", trust(0, "aa"));
     let ours = with_entries(Some(&before), &line("/f"), KEY).unwrap();
-    // a third group comes behind ours, and is trusted there
+    // a third group follows ours, and is trusted there
     let three = format!("{ours}\n{THEIRS}{}", trust(2, "cc"));
     holds(&three, "/f");
     let left = taken_out(&three, KEY).unwrap().unwrap();
     assert_eq!(left, format!("{before}\n{THEIRS}{}", trust(1, "cc")));
-    // and with the next frame ours stays where it is
+    // and with the next frame ours stays in its place
     let next = with_entries(Some(&three), &line("/g"), KEY).unwrap();
     holds(&next, "/g");
     assert!(next.contains(&trust(2, "cc")));

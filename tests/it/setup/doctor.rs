@@ -1,4 +1,4 @@
-//! The doctor's word: live, registered but not live, altered, absent, and the cause by its name.
+//! Doctor's report: live, registered but not live, altered, absent, and the cause by its name.
 
 use fs_err as fs;
 use metaharness::frame::Operation;
@@ -20,7 +20,7 @@ fn codex(scratch: &Home) {
     scratch.run(&["codex", "--frame", "../frame.json"]);
 }
 
-/// What doctor says of a vendor, which has to be live.
+/// Doctor's report on a vendor, which must be live.
 fn live(scratch: &Home, vendor: &str) -> Value {
     let text = scratch.run(&["doctor", vendor, "--json"]);
     let report: Value = serde_json::from_str(&text).unwrap();
@@ -28,7 +28,7 @@ fn live(scratch: &Home, vendor: &str) -> Value {
     report
 }
 
-/// What doctor says of a vendor that is not, which has to hold this.
+/// Doctor's report on a vendor that is not live, which must hold this.
 fn dead(scratch: &Home, vendor: &str, headline: &str, cause: &str) -> String {
     let done = scratch.setup(&["doctor", vendor]).assert().code(1);
     let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
@@ -118,7 +118,7 @@ fn every_measured_way_in_a_file_of_claude_is_named_with_its_key() {
         dead(&scratch, "claude", DEAD, cause);
         fs::remove_file(scratch.at(file)).unwrap();
     }
-    // harmless, by measurement
+    // harmless, as measured
     scratch.write(LOCAL, "{broken");
     scratch.write(
         USER,
@@ -138,7 +138,7 @@ fn every_measured_way_in_a_file_of_claude_is_named_with_its_key() {
     );
 }
 
-/// What doctor says of a vendor with a variable besides, and its exit code.
+/// Doctor's report on a vendor with one more variable, and its exit code.
 fn with(scratch: &Home, vendor: &str, (name, value): (&str, &str)) -> (Option<i32>, String) {
     let done = scratch.setup(&["doctor", vendor]).env(name, value).assert();
     let output = done.get_output();
@@ -486,7 +486,7 @@ fn every_measured_way_in_a_file_of_codex_is_named_with_its_key() {
     dead(&scratch, "codex", DEAD, "config.toml: codex does not start: `profile` is no key any more; take it out");
     swap("hooks = true", "codex_hooks = false");
     dead(&scratch, "codex", DEAD, "features.codex_hooks switches every hook off");
-    // where the new name stands as well, the old one has no say
+    // where the new name exists as well, the old one has no effect
     swap("hooks = true", "codex_hooks = false\nhooks = true");
     live(&scratch, "codex");
 }

@@ -1,4 +1,4 @@
-//! Entries as release 0.1.0 wrote them: recognised, fired, replaced, and taken out without a trace.
+//! Entries that release 0.1.0 wrote: recognised, fired, replaced, and removed without a trace.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use metaharness::frame::Operation;
 use crate::common::executable;
 use crate::common::home::{Assert as _, Home};
 
-/// What the files that these entries were written into are called there.
+/// The path in these entries of the file that holds them.
 const CONFIG: &str = "/home/ada/.codex/config.toml";
 
 fn fixture(name: &str) -> String {
@@ -95,7 +95,7 @@ fn they_are_replaced_and_taken_out_byte_for_byte() {
 
 #[test]
 fn trust_that_is_left_of_an_entry_goes_with_it() {
-    // trust by another name of the home than the one that Codex looks under
+    // trust under another name of the home than Codex's own
     let (text, here) = (fixture("codex-linked-home.toml"), "/home/link/ada/.codex/config.toml");
     let new = codex::with_entries(Some(&text), &line("/b/mh-hook-codex"), here).unwrap();
     assert!(!new.contains("/home/real/ada/.codex"), "{new}");
@@ -103,14 +103,14 @@ fn trust_that_is_left_of_an_entry_goes_with_it() {
     for text in [&text, &new] {
         assert_eq!(codex::taken_out(text, here).unwrap(), None, "{text}");
     }
-    // somebody took the entry before ours out, and ours moved up
+    // somebody removed the entry before ours, and ours moved up
     let text = fixture("codex-beside.toml");
     let theirs = "[[hooks.PreToolUse]]\nmatcher = \"Bash\"\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = \"theirs\"\n\n";
     let moved = text.replacen(theirs, "", 1);
     assert_ne!(moved, text);
     let new = codex::with_entries(Some(&moved), &line("/b/mh-hook-codex"), CONFIG).unwrap();
     assert!(!new.contains(":pre_tool_use:1:0") && new.contains(":pre_tool_use:0:0"), "{new}");
-    // trust with another hash is somebody's, whatever place it has
+    // trust with another hash is another hook's, in any place
     let foreign = format!("\n[hooks.state.\"{CONFIG}:pre_tool_use:7:0\"]\ntrusted_hash = \"sha256:bb\"\n");
     let text = fixture("codex-new.toml") + &foreign;
     let new = codex::with_entries(Some(&text), &line("/b/mh-hook-codex"), CONFIG).unwrap();
@@ -118,7 +118,7 @@ fn trust_that_is_left_of_an_entry_goes_with_it() {
     assert!(codex::taken_out(&new, CONFIG).unwrap().unwrap().contains(&foreign));
 }
 
-/// A file of 0.1.0 as it would be in this scratch, its program and its frame being there.
+/// A file of 0.1.0 in this scratch home, with its program and its frame.
 fn settled(scratch: &Home, name: &str) -> String {
     let root = fs::canonicalize(scratch.at("")).unwrap();
     let frame = fs::read_to_string(scratch.at("frame.json")).unwrap();
@@ -171,7 +171,7 @@ fn what_0_1_0_wrote_is_live_with_a_note_and_renewed_by_one_command() {
         // without being renewed
         scratch.write(file, settled(&scratch, name));
         scratch.run(&[setup, &["--remove"]].concat());
-        // what --print printed into a file of their own was not ours to make
+        // a file with the output of --print was made by the user, not by mh-setup
         assert!(!scratch.at(file).exists() || name.contains("shell"), "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is refused, and what is said about it.
+//! The refusals of `mh-setup`, and their messages.
 
 use fs_err as fs;
 
@@ -112,7 +112,7 @@ fn a_frame_or_program_that_others_can_replace_is_refused() {
     assert!(said.contains("/bin, and with it the program; chmod o-w "), "{said}");
     set_mode(&scratch.at("bin"), 0o1777);
     scratch.run(&WRITE);
-    // printing is not installing: it says so and goes on
+    // printing is not installing: it warns and goes on
     set_mode(&scratch.at("bin"), 0o777);
     let done = scratch.setup(&["claude", "--print", "--frame", "../frame.json"]).assert().success();
     assert!(String::from_utf8_lossy(&done.get_output().stderr).contains("every user can write"));

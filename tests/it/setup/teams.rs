@@ -1,5 +1,5 @@
-//! Setup for people who work together: settings for one machine, deciders and limits, what stood there before, and where
-//! entries are.
+//! Setup for people who work together: settings for one machine, deciders and limits, former terms, and the places of
+//! entries.
 
 use std::process::Command;
 
@@ -15,13 +15,13 @@ const SHARED: &str = "project/.claude/settings.json";
 const LOCAL: &str = "project/.claude/settings.local.json";
 const CODEX: &str = "codex/config.toml";
 
-/// What it says on standard output, as it ends with this code.
+/// The stdout of `mh-setup`, which must end with this code.
 fn said(home: &Home, arguments: &[&str], code: i32) -> String {
     let done = home.setup(arguments).assert().code(code);
     String::from_utf8(done.get_output().stdout.clone()).unwrap()
 }
 
-/// A repository, and git on PATH.
+/// A repository, with git on PATH.
 fn repository(home: &Home) {
     fs::remove_dir(home.at(".git")).unwrap();
     let path = std::env::var_os("PATH").unwrap();
@@ -49,7 +49,7 @@ fn settings_for_this_machine_alone_stand_in_their_own_file_and_git_is_asked_abou
     assert!(told.contains("git: settings.local.json is ignored here, so it stays on this machine\n"), "{told}");
     let told = said(&home, &["doctor", "claude"], 0);
     assert!(told.contains("/project/.claude/settings.local.json (local): read, our entry under 5 events\n"), "{told}");
-    // what teams commit is another matter
+    // files that teams commit are another matter
     let told = home.run(&["claude", "--project", ".", "--frame", "../next.json"]);
     let shared = "git: settings.json is not ignored here, and the entries name files of yours: in a checkout without them every \
                   prompt is blocked; --local writes settings for this machine alone\n";
@@ -57,7 +57,7 @@ fn settings_for_this_machine_alone_stand_in_their_own_file_and_git_is_asked_abou
     assert!(home.run(&["claude", "--project", ".", "--remove"]).ends_with("removed, it held nothing else\n"));
     assert!(home.run(&["claude", "--local", "--remove"]).ends_with("removed, it held nothing else\n"));
     assert!(!home.at("project/.claude").exists());
-    // without git nothing is known, and where there is no repository there is nothing to say
+    // without git nothing is known, and outside a repository there is nothing to report
     fs::remove_file(home.at("path/git")).unwrap();
     let unknown = "git: whether settings.local.json is ignored here is not known, git did not say\n";
     assert!(home.run(local).contains(unknown));
@@ -101,7 +101,7 @@ fn a_decider_a_limit_and_inputs_are_put_in_and_the_entrys_own_limit_stays_above(
     assert_eq!(config.matches("\ntimeout = 105\n").count(), 5, "{config}");
     assert_eq!(config.matches("timeout -k 1 100 '").count(), 5, "{config}");
     assert_eq!(config.matches(&line("'", " ")).count(), 5, "{config}");
-    // both are fired, and what has no call of an agent's in it reaches no decider
+    // both lines are fired, and a decider gets no call that no agent made
     for vendor in ["claude", "codex"] {
         let told = said(&home, &["doctor", vendor], 0);
         let note = format!("the decider {exec} was not asked: what was fired is answered before it comes to that");
@@ -109,7 +109,7 @@ fn a_decider_a_limit_and_inputs_are_put_in_and_the_entrys_own_limit_stays_above(
         assert!(told.contains("fired    "), "{told}");
     }
     assert!(!asked.exists());
-    // twice the same is the same, and the next step without them says that they are gone
+    // a second run changes nothing, and a later one without the flags reports that they are gone
     let before = home.read(CODEX);
     home.run(&[&["codex"], &more[..]].concat());
     assert_eq!(home.read(CODEX), before);
@@ -143,7 +143,7 @@ fn a_decider_that_could_not_be_asked_is_not_put_in() {
         assert!(said.contains(why), "{said}");
     }
     assert!(!home.at("project/.claude").exists());
-    // somebody may listen there later
+    // a listener may come later
     let done =
         home.setup(&["claude", "--project", ".", "--frame", "../frame.json", "--decider", "unix:/nonexistent/socket"]);
     let done = { done }.output().unwrap();
@@ -167,7 +167,7 @@ fn a_decider_that_somebody_put_under_the_calls_alone_is_no_alteration() {
     home.write(SHARED, by_hand);
     let told = said(&home, &["doctor", "claude"], 0);
     assert!(told.starts_with("claude: live\n"), "{told}");
-    // another frame under one event is
+    // another frame under one event is a fault
     home.frame("next.json", &[]);
     home.write(SHARED, good.replacen("/frame.json", "/next.json", 1));
     let told = said(&home, &["doctor", "claude"], 1);
@@ -211,7 +211,7 @@ fn the_next_step_says_what_it_takes_the_place_of() {
             line(&told, "policy: ").starts_with("policy: deny-only -> frame: what the frame admits runs"),
             "{told}"
         );
-        // the same file with another frame in it: what it was is told by the pin
+        // the file now holds another frame: the pin names the former one
         let pinned = new.split(' ').nth(1).unwrap().to_string();
         home.frame("next.json", &[Operation::Search]);
         let told = put("../next.json", &["--policy", "frame"]);
@@ -259,7 +259,7 @@ fn list_finds_entries_wherever_they_are_and_says_what_is_gone() {
         all.iter()
             .all(|entry| entry["blocks"] == false && entry["events"] == 5 && entry["why"] == Value::Array(vec![]))
     );
-    // the command that takes one out does so, from anywhere
+    // the command that removes an entry works from any folder
     let remove = all[3]["remove"].as_str().unwrap();
     let deep = fs::canonicalize(home.at("work/a b/deep")).unwrap();
     assert_eq!(remove, format!("mh-setup claude --local --project '{}' --remove", deep.display()));
@@ -267,7 +267,7 @@ fn list_finds_entries_wherever_they_are_and_says_what_is_gone() {
     assert_eq!(list(&["../work"], 0).len(), 3);
     assert_eq!(list(&[], 0).len(), 3);
     assert_eq!(list(&["../work", "."], 0).len(), 4);
-    // what is gone, and what that comes to
+    // missing files, and their effect
     fs::remove_file(home.at("frame.json")).unwrap();
     let gone = list(&["../work"], 1);
     assert!(gone.iter().all(|entry| entry["blocks"] == true && entry["frame"]["words"] == Value::Null), "{gone:?}");
@@ -281,7 +281,7 @@ fn list_finds_entries_wherever_they_are_and_says_what_is_gone() {
     fs::rename(home.at("bin/mh-hook-codex"), home.at("bin/away")).unwrap();
     let gone = list(&["../work"], 1);
     assert_eq!(gone.iter().map(|entry| entry["blocks"] == true).collect::<Vec<_>>(), [false, true, false]);
-    // one that cannot be read, and one that is not whole
+    // one unreadable file, and one that is incomplete
     home.write("home/.claude/settings.json", "{\"a\": mh-hook-claude");
     let broken = list(&["../work"], 1);
     assert!(
@@ -386,7 +386,7 @@ fn a_home_that_nothing_or_a_relative_path_names_is_not_written_to() {
 #[test]
 fn nothing_empty_is_left_of_what_was_made() {
     let home = Home::new();
-    // a file with nothing in it is none
+    // an empty file counts as none
     home.write(SHARED, "");
     home.run(&["claude", "--project", ".", "--frame", "../frame.json"]);
     assert!(home.run(&["claude", "--project", ".", "--remove"]).ends_with("removed, it held nothing else\n"));
@@ -394,7 +394,7 @@ fn nothing_empty_is_left_of_what_was_made() {
     home.run(&["claude", "--user", "--frame", "../frame.json"]);
     home.run(&["claude", "--user", "--remove"]);
     assert!(!home.at("home/.claude").exists());
-    // somebody else's file beside it stays, and a folder that has another name
+    // another person's file beside it stays, and so does a folder of another name
     home.write("project/.claude/CLAUDE.md", "x");
     home.run(&["claude", "--project", ".", "--frame", "../frame.json"]);
     home.run(&["claude", "--project", ".", "--remove"]);
@@ -402,7 +402,7 @@ fn nothing_empty_is_left_of_what_was_made() {
     home.run(&["codex", "--frame", "../frame.json"]);
     home.run(&["codex", "--remove"]);
     assert!(home.at("codex").is_dir());
-    // nor of what could not be made
+    // a file that could not be written leaves nothing either
     fs::remove_dir_all(home.at("project/.claude")).unwrap();
     home.write("project/other.json", "{}");
     fs::create_dir(home.at("project/.claude")).unwrap();
@@ -422,7 +422,7 @@ fn doctor_says_at_a_terminal_what_it_waits_for() {
     command.env("HOME", home.at("home")).env("CODEX_HOME", home.at("codex")).env("PATH", home.at("path"));
     let told = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(told.contains("mh-setup: claude: asking for its release ...\r\n"), "{told}");
-    // a pipe hears nothing of it
+    // a pipe gets no progress messages
     let done = home.setup(&["doctor", "claude"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&done.stderr), "");
 }

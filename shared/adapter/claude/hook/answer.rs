@@ -1,7 +1,7 @@
-//! The answers on Claude Code's wire.
+//! The answers in Claude Code's format.
 //!
-//! A denial is said three times: the JSON gives the model a clean reason, exit 2 blocks whatever
-//! else has got onto stdout, and stderr carries the reason then (release 2.1.332, measured).
+//! A denial goes out three times: the JSON gives the model a clean reason, exit 2 blocks whatever else is on stdout,
+//! and stderr then carries the reason (release 2.1.332, measured).
 
 use crate::adapter::answers::{about_event, prompt_blocked};
 use crate::adapter::{Event, Verdict, Wire};
@@ -23,7 +23,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
             });
             Wire { stdout, ..blocked(reason) }
         }
-        // exit 2 is no denial here, and would take the JSON's place
+        // exit 2 is no denial here, and would replace the JSON
         (Event::Approval, Verdict::Deny(reason)) => {
             let stdout = about_event(name, |out| {
                 out.key("decision");
@@ -35,7 +35,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
             Wire { stdout, ..Wire::silence() }
         }
         (Event::Prompt, Verdict::Deny(reason)) => Wire { stdout: prompt_blocked(reason), ..blocked(reason) },
-        // nothing stops a session here; the model at least is told why nothing will run
+        // nothing stops a session here, but the model gets the reason why nothing will run
         (Event::Start, Verdict::Text(context) | Verdict::Deny(context)) => {
             let stdout = about_event(name, |out| out.member("additionalContext", context));
             Wire { stdout, ..Wire::silence() }
@@ -44,8 +44,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
     }
 }
 
-/// The whole input, as it was given. Without a decision it is used all the same, and the
-/// permission mode goes on to decide.
+/// The whole input, unchanged. Without a decision the vendor uses it all the same, and the permission mode decides.
 fn replaced(input: &str, grants: bool) -> String {
     about_event("PreToolUse", |out| {
         if grants {

@@ -1,4 +1,4 @@
-//! What Claude Code's hook is given, and what it answers.
+//! The payloads of Claude Code's hook, and its answers.
 
 pub mod answer;
 pub mod table;

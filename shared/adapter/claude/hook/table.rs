@@ -1,4 +1,4 @@
-//! Which operation each tool of Claude Code carries.
+//! The operation that each tool of Claude Code needs.
 
 use crate::adapter::{
     LONGEST, PathKind, Payload, RawAsks, RawNeed, RawPath, Table, Tool, is_blank, on_file, resources,
@@ -12,11 +12,10 @@ use crate::frame::shown;
 const QUEUES: &str = "queues a prompt for later, outside this step";
 const MOVES: &str = "moves the session to another working tree";
 
-/// Where the vendor makes copies of the working tree, in the repository (measured).
+/// The folder of the vendor's copies of the working tree, in the repository (measured).
 const COPIES: &str = ".claude/worktrees";
 
-/// The tools of the release that was measured, those that older ones had, and the names that the
-/// model may still use for them.
+/// The tools of the measured release, those of older releases, and the names that the model may still use for them.
 pub static TABLE: Table = Table {
     release: "2.1.332",
     tools: &[
@@ -71,18 +70,17 @@ pub static TABLE: Table = Table {
     ],
 };
 
-/// What can be told of where a call looks, from its pattern.
+/// The part of a pattern that tells where a call looks.
 enum Head {
     /// The pattern is a glob over paths.
     Glob,
-    /// The pattern is looked for in files.
+    /// The pattern is searched for in files.
     Search,
-    /// There is no pattern.
     None,
 }
 
-/// A call about everything below a folder: `path`, or the working folder, and for a glob the part
-/// of the pattern before its first wildcard.
+/// A call about everything below a folder: `path` or the working folder, joined for a glob with the pattern up to its
+/// first wildcard.
 fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     let operation = if matches!(head, Head::Search) { Search } else { DirList };
     if call.input.has("path") && call.input.text("path").is_none() {
@@ -95,11 +93,12 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     }
     let mut folder = if path.is_empty() { ".".to_string() } else { path.to_string() };
     if let Head::Glob = head {
-        // the vendor cuts it off (measured), and what is behind it may be an absolute path
+        // the vendor strips it (measured), and the rest may be an absolute path
         if pattern.starts_with(is_blank) || pattern.ends_with(is_blank) || pattern.contains('\u{feff}') {
             return RawAsks::Inadmissible("has white space at an end of its pattern: write it without".into());
         }
-        // of an absolute pattern, the folder that it begins with is cut off at its ends alone, as `path` is (measured)
+        // of an absolute pattern, the vendor strips only the ends of the leading folder, as it does with `path`
+        // (measured)
         if let Some(part) = path.split('/').chain(pattern.split('/')).find(|part| part.ends_with(is_blank)) {
             return RawAsks::Inadmissible(format!(
                 "has {} in its path or pattern, and one reader cuts the white space at its end off and another does not: write \
@@ -128,8 +127,8 @@ fn below(call: &Payload<'_>, head: Head) -> RawAsks {
     }])
 }
 
-/// Reads a file. Of a picture that macOS has named by the time of day, the vendor takes the other blank before AM or PM
-/// where there is none of this name (measured, both ways).
+/// Reads a file. Where no file has the given name, and it is that of a macOS screenshot with the time of day, the
+/// vendor tries the other blank before AM or PM (measured, both ways).
 fn read(call: &Payload<'_>) -> RawAsks {
     const BLANKS: [&str; 2] = [" ", "\u{202f}"];
     let mut asks = on_file(call, "file_path", FileRead);
@@ -147,7 +146,7 @@ fn read(call: &Payload<'_>) -> RawAsks {
     asks
 }
 
-/// Starts an agent: here, in a copy of the working tree, or on another machine.
+/// Starts an agent here, in a copy of the working tree, or on another machine.
 fn agent(call: &Payload<'_>) -> RawAsks {
     match call.input.text("isolation").as_deref() {
         None if !call.input.has("isolation") => RawAsks::operation(SubagentSpawn),
@@ -163,9 +162,9 @@ fn agent(call: &Payload<'_>) -> RawAsks {
     }
 }
 
-/// Loads a skill. In what it is given, `@` and a name is a file that the vendor reads, or a folder that it lists, by itself
-/// and past every hook (measured: at the start, behind white space and behind a full stop of CJK; in a letter or a
-/// digit's place not).
+/// Loads a skill. In its arguments, `@` with a name is a file that the vendor reads, or a folder that it lists, by
+/// itself and past every hook (measured: at the start, after white space and after a CJK full stop; not after a letter
+/// or a digit).
 fn skill(call: &Payload<'_>) -> RawAsks {
     let mut needs = vec![RawNeed::of(SkillLoad)];
     match call.input.text("args") {
@@ -192,7 +191,7 @@ fn skill(call: &Payload<'_>) -> RawAsks {
     RawAsks::Needs(needs)
 }
 
-/// From the first `@` on that may name a file, all that is left. What a skill's own text has before it cannot be told.
+/// The rest of the text from the first `@` that may name a file. The text of the skill before it is unknown here.
 fn mention(text: &str) -> Option<&str> {
     let (at, _) =
         text.match_indices('@').find(|(at, _)| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric()))?;
@@ -211,7 +210,7 @@ mod tests {
     use super::*;
     use crate::adapter::Input;
 
-    /// The operation and the folder that a call is about, or why that cannot be told.
+    /// The operation and the folder of a call, or the reason why they cannot be told.
     fn looks(tool: &str, input: &str) -> Result<String, String> {
         let call = Payload {
             input: Input::read(input, crate::adapter::claude::Claude::FACTS.payload.asked).unwrap(),

@@ -1,15 +1,16 @@
-//! What the tools of Claude Code take that were seen to run with a replaced input, as it tells its model (release
-//! 2.1.332). An input that does not fit it drops, and neither input runs. It takes a number and a boolean that are
-//! written as strings, and passes over a member that it does not know; both are refused here, since what runs would not be what was decided.
+//! The inputs of Claude Code's tools that were seen to run with a replaced input, by the schemas that its model gets
+//! (release 2.1.332). If an input does not fit, the vendor drops it, and neither input runs. The vendor accepts numbers
+//! and booleans written as strings, and ignores unknown members; both are refused here, since the call that runs would
+//! not be the one that was decided.
 
 use crate::adapter::Takes;
 use crate::adapter::takes::Form::{Between, Flag, List, Map, Number, Object, Said, Text, Whole, Word};
 use crate::adapter::takes::Member;
 
-/// The greatest integer that JavaScript tells from its neighbours.
+/// The greatest integer that JavaScript represents exactly, as it does all smaller ones.
 const SAFE: i64 = (1 << 53) - 1;
 
-/// The tools that take a replaced input.
+/// The tools that accept a replaced input.
 pub static TAKES: &[Takes] = &[
     Takes::new(
         "Agent",
@@ -58,7 +59,7 @@ pub static TAKES: &[Takes] = &[
             Member::optional("-i", Flag),
             Member::optional("-o", Flag),
             Member::optional("type", Text),
-            // the schema has any number, and the tool refuses others of a replaced input
+            // the schema allows any number, but of a replaced input the tool accepts only these
             Member::optional("head_limit", Whole(0, SAFE)),
             Member::optional("offset", Number),
             Member::optional("multiline", Flag),

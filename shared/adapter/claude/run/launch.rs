@@ -1,6 +1,5 @@
-//! Claude Code's launch (measured on 2.1.332): the hooks by `--settings`, with
-//! `disableAllHooks: false`, and no other source of settings. That outlasts every change of a
-//! settings file during the turn.
+//! Claude Code's launch (measured on 2.1.332): the hooks come by `--settings` with `disableAllHooks: false`, and no
+//! other source of settings is read. This holds through every change of a settings file during the turn.
 
 use serde_json::{Value, json};
 
@@ -11,15 +10,15 @@ use crate::frame::Operation;
 use crate::os::PrivateRoom;
 use crate::seal::VerifiedFrame;
 
-/// The tools that each operation is offered by. The model is not even offered what is not
-/// admitted; a tool that is left out here is refused by the vendor before it comes to the hook.
+/// The tools that are offered for each operation. The model does not get tools that are not admitted; the vendor
+/// refuses a call of a withheld tool before the hook sees it.
 const OFFERED: [(Operation, &[&str]); 10] = [
     (Operation::DirList, &["Glob"]),
     (Operation::FileEdit, &["Edit", "NotebookEdit"]),
     (Operation::FileRead, &["Read"]),
     (Operation::FileWrite, &["Write"]),
     (Operation::Search, &["Grep"]),
-    // no Monitor: no switch keeps it from going on in the background
+    // no Monitor: no switch stops it from running in the background
     (Operation::Shell, &["Bash", "TaskStop"]),
     (Operation::SkillLoad, &["Skill"]),
     (Operation::SubagentSpawn, &["Agent", "SendMessage"]),
@@ -27,8 +26,8 @@ const OFFERED: [(Operation, &[&str]); 10] = [
     (Operation::WebRead, &["WebFetch", "WebSearch"]),
 ];
 
-/// Variables that are set whatever the caller has them at: what a turn leaves running in the background, or puts off
-/// until later, would go on when the turn has ended and no frame is in force.
+/// Variables that are always set: work that a turn leaves in the background, or puts off, would run after the turn's
+/// end without a frame.
 const SET: [(&str, &str); 2] = [("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"), ("CLAUDE_CODE_DISABLE_CRON", "1")];
 
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"];
@@ -73,7 +72,7 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
     Ok(())
 }
 
-/// The entries, and the one switch that another layer could set otherwise.
+/// The entries, and the one switch that another layer could override.
 fn settings(order: &LaunchOrder) -> Result<String, Unprepared> {
     let entries = claude::settings(&order.registration(), claude::EntryForm::Exec);
     let mut settings: Value = serde_json::from_str(&entries).map_err(|error| Unprepared::Order(error.to_string()))?;
@@ -94,7 +93,7 @@ fn tools(frame: &VerifiedFrame) -> String {
     let mut names: Vec<&str> = admitted.flat_map(|(_, tools)| tools.iter().copied()).collect();
     let mcp = frame.frame().operations.iter().any(|operation| matches!(operation, Operation::McpCall { .. }));
     if mcp {
-        // the vendor may hold the servers' tools back until they are looked up
+        // the vendor may withhold the servers' tools until they are looked up
         names.extend(["ToolSearch", "ListMcpResourcesTool", "ReadMcpResourceTool"]);
     }
     names.join(",")

@@ -94,8 +94,9 @@ impl Run for Claude {
     }
 }
 
-/// Why Claude Code's managed settings keep hooks of every other place out, by the switch that leaves them to plugins: for
-/// all that it can be set for, for hooks by name, or by a value that is none for it, which counts as for all (2.1.332).
+/// The reason why Claude Code's managed settings shut out hooks of every other place, through the switch that leaves
+/// them to plugins: it is set for everything, for hooks by name, or to an invalid value, which counts as everything
+/// (2.1.332).
 fn hooks_shut_out(root: &Spanned) -> Option<String> {
     let key = "strictPluginOnlyCustomization";
     let node = root.get(key)?;
@@ -129,13 +130,12 @@ const PASSED: &[Passed] = &[
     valued("--system-prompt"),
 ];
 
-/// What Claude Code 2.1.332 may be told. Not here, and why: what loads (`…PLUGIN_DIRS`, `…SYNC_*`, `…MANAGED_SETTINGS_PATH`),
-/// what takes hooks or settings off (`…SAFE_MODE`, `…SIMPLE`, `…PERSONAL_HOOKS_OFF`), what puts a program before or in the
-/// place of another (`…SHELL`, `…SHELL_PREFIX`, `…PROCESS_WRAPPER`), what grants (`…DANGEROUSLY_SKIP_PERMISSIONS`), what
-/// puts tools into the request that the frame does not admit (`…EXTRA_BODY`), and what makes the turn a part of another
-/// session.
+/// The variables that Claude Code 2.1.332 may get. Missing, with the reason: loading (`…PLUGIN_DIRS`, `…SYNC_*`,
+/// `…MANAGED_SETTINGS_PATH`), removing hooks or settings (`…SAFE_MODE`, `…SIMPLE`, `…PERSONAL_HOOKS_OFF`), wrapping or
+/// replacing programs (`…SHELL`, `…SHELL_PREFIX`, `…PROCESS_WRAPPER`), granting (`…DANGEROUSLY_SKIP_PERMISSIONS`),
+/// adding tools to the request that the frame does not admit (`…EXTRA_BODY`), and joining another session.
 const PASSES: &[&str] = &[
-    // where its files are
+    // its files
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_SECURESTORAGE_CONFIG_DIR",
     "CLAUDE_CODE_TMPDIR",
@@ -154,7 +154,7 @@ const PASSES: &[&str] = &[
     "CLAUDE_CODE_USER_EMAIL",
     "CLAUDE_CODE_GATEWAY_TOKEN",
     "CLAUDE_CODE_GATEWAY_TOKEN_FILE_DESCRIPTOR",
-    // the model's service, and the way to it
+    // the model's service, and the way to reach it
     "CLAUDE_CODE_API_BASE_URL",
     "CLAUDE_CODE_USE_ANTHROPIC_AWS",
     "CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD",
@@ -183,7 +183,7 @@ const PASSES: &[&str] = &[
     "CLAUDE_ENABLE_STREAM_WATCHDOG",
     "CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS",
     "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK",
-    // the model, and how much of it
+    // the model and its limits
     "CLAUDE_CODE_SUBAGENT_MODEL",
     "CLAUDE_CODE_EFFORT_LEVEL",
     "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
@@ -202,7 +202,7 @@ const PASSES: &[&str] = &[
     "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY",
     "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR",
     "CLAUDE_CODE_PERFORCE_MODE",
-    // what it tells others, and what it keeps from the programs that it starts
+    // what it reports to others, and what it withholds from programs that it starts
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
     "CLAUDE_CODE_ENABLE_TELEMETRY",
     "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA",
@@ -210,7 +210,7 @@ const PASSES: &[&str] = &[
     "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB",
 ];
 
-/// What it sets for the programs that it starts, this one among them.
+/// The names that the vendor sets for programs that it starts, which this one may be.
 const MARKS: &[&str] = &[
     "CLAUDECODE",
     "CLAUDE_AGENT_SDK_VERSION",

@@ -11,39 +11,38 @@ use crate::adapter::run::{CallEnd, Figures, Stream, TurnEvent, Warning, Witness}
 /// The event before a call.
 const GATE: &str = Claude::FACTS.gate;
 
-/// How the result of a call begins that failed before it came to a hook or to running.
+/// The beginning of the result of a call that failed before its hook and before running.
 const NEVER_RAN: &str = "<tool_use_error>";
 
-/// What the result of a call says whose tool the vendor was told not to offer.
+/// Words in the result of a call of a withheld tool.
 const NOT_OFFERED: &str = "is disabled for this session";
 
-/// The reason why nothing of a call ran that a person would have been asked about, in the vendor's word.
+/// The vendor's reason for a call of which nothing ran and which a person would have been asked about.
 const UNAPPROVED: &str = "user-rejected";
 
-/// The vendor's word for credentials that the service does not take, or that are not there.
+/// The vendor's word for missing or refused credentials.
 const NO_LOGIN: &str = "authentication_failed";
 
 /// The model of a message that no model wrote.
 const NO_MODEL: &str = "<synthetic>";
 
-/// The vendor's word for a reply that stopped at the output cap, and was not continued once more.
+/// The vendor's word for a reply that stopped at the output cap and was not continued again.
 const CAPPED: &str = "max_output_tokens";
 
-/// Reads the stream.
 #[derive(Debug, Default)]
 pub struct StreamJson {
     requests: HashSet<String>,
-    /// The hooks at work at an event that comes once at a time, by the names the vendor gives them.
+    /// The running hooks of events that come one at a time, by the vendor's names for them.
     at_work: Vec<String>,
-    /// Calls that the vendor says it denied for want of an approval, before it tells their results.
+    /// Calls that the vendor reports as denied for want of an approval, before their results.
     unapproved: HashSet<String>,
-    /// The model's last reply.
+    /// The id of the model's last reply.
     last: Option<String>,
-    /// Whether that called no tool: a vendor that goes on then continues it.
+    /// Whether that reply called no tool; if the vendor goes on, the next reply continues it.
     would_end: bool,
 }
 
-/// Events that come one at a time: two hooks at work at one of them are two that were registered for it.
+/// Events that come one at a time: two hooks running at one of them are two registered hooks.
 const ONCE: [&str; 2] = ["SessionStart", "UserPromptSubmit"];
 
 impl Stream for StreamJson {
@@ -60,14 +59,14 @@ impl Stream for StreamJson {
                 let silent = list(record, "/mcp_servers").iter().filter_map(server);
                 std::iter::once(started).chain(brought).chain(silent).collect()
             }
-            // a hook that started and gave no verdict: missing, killed, late, or no valid answer
+            // a hook that started and gave no verdict: missing, killed, late, or with an invalid answer
             ("system", "informational") if text(record, "/tag") == Some("hook_no_verdict") => {
                 vec![TurnEvent::HookFailed {
                     hook: "a hook".into(),
                     why: text(record, "/content").unwrap_or("it gave no verdict").into(),
                 }]
             }
-            // what came of it is told in its response; some start before the session is told of
+            // its response reports the outcome; some hooks start before the session is reported
             ("system", "hook_started") => self.hook_started(record).into_iter().collect(),
             ("system", "thinking_tokens") => count(record, "/estimated_tokens")
                 .map(|tokens| TurnEvent::Estimate { tokens, delta: count(record, "/estimated_tokens_delta") })
@@ -88,12 +87,12 @@ impl Stream for StreamJson {
             }
             ("user", _) if self.would_end && continues(record) => vec![TurnEvent::Continued],
             ("user", _) => self.user(record),
-            // a turn that no prompt asked for, of something that ran in the background: none of this run's
+            // a turn without a prompt, for work in the background: it is not this run's
             ("result", subtype) if record.pointer("/origin/kind").is_some() => {
                 vec![TurnEvent::Opaque { kind: "result".into(), subtype: Some(subtype.into()) }]
             }
             ("result", subtype) => vec![ended(record, subtype)],
-            // the vendor tries again for minutes, whatever the fault: a refused key too
+            // the vendor retries for minutes after any failure, even for a refused key
             ("system", "api_retry") if count(record, "/error_status") == Some(401) => {
                 vec![TurnEvent::Unauthorized { text: retry(record) }]
             }
@@ -108,7 +107,7 @@ impl Stream for StreamJson {
 }
 
 impl StreamJson {
-    /// A hook that starts, where it is none of ours: at an event that ours are not registered for, or beside ours.
+    /// A starting hook, if it is not ours: its event is none of ours, or it runs beside ours.
     fn hook_started(&mut self, record: &Value) -> Option<TurnEvent> {
         let event = event_of(record)?;
         let name = text(record, "/hook_name").unwrap_or(event);
@@ -133,7 +132,7 @@ impl StreamJson {
     fn assistant(&mut self, record: &Value) -> Vec<TurnEvent> {
         let nested = text(record, "/parent_tool_use_id").is_some();
         if text(record, "/message/model") == Some(NO_MODEL) {
-            // the vendor's own words, which stand in its last record too
+            // the vendor's own words, which are in its last record too
             let words = list(record, "/message/content").iter().filter_map(|block| text(block, "/text"));
             let words = words.filter(|words| !words.trim().is_empty()).map(String::from);
             return match text(record, "/error") {
@@ -147,7 +146,7 @@ impl StreamJson {
             && !nested
             && self.requests.insert(request.clone())
         {
-            // the record is of a message that has only begun: its output is not counted yet
+            // the record is written when the message begins, so its output is not counted yet
             let used = |name| count(record, &format!("/message/usage/{name}"));
             let figures = Figures {
                 input: used("input_tokens"),
@@ -164,7 +163,7 @@ impl StreamJson {
         }
         if !nested {
             let calls = list(record, "/message/content").iter().any(|block| text(block, "/type") == Some("tool_use"));
-            // each block is a record of its own
+            // each block has a record of its own
             self.would_end = !calls && (self.would_end || self.last != request);
             self.last.clone_from(&request);
         }
@@ -191,7 +190,7 @@ impl StreamJson {
     }
 }
 
-/// The members of the first record that are told, by the names of their line.
+/// The members of the first record that are passed on, with their names in the line.
 const STARTED: [(&str, &str); 11] = [
     ("permission_mode", "/permissionMode"),
     ("credential_source", "/apiKeySource"),
@@ -206,7 +205,7 @@ const STARTED: [(&str, &str); 11] = [
     ("harness_version", "/claude_code_version"),
 ];
 
-/// And of the last.
+/// The members of the last record that are passed on.
 const ENDED: [(&str, &str); 12] = [
     ("subtype", "/subtype"),
     ("stop_reason", "/stop_reason"),
@@ -222,7 +221,7 @@ const ENDED: [(&str, &str); 12] = [
     ("speed", "/usage/speed"),
 ];
 
-/// And of one about a limit.
+/// The members of a rate limit record that are passed on.
 const LIMIT: [(&str, &str); 5] = [
     ("status", "/rate_limit_info/status"),
     ("window", "/rate_limit_info/rateLimitType"),
@@ -231,14 +230,14 @@ const LIMIT: [(&str, &str); 5] = [
     ("using_overage", "/rate_limit_info/isUsingOverage"),
 ];
 
-/// Whether the vendor itself tells the model to go on: what it wrote, in no result of a call.
+/// Whether the vendor itself tells the model to go on, in words outside every call's result.
 fn continues(record: &Value) -> bool {
     let own = record.get("isSynthetic").and_then(Value::as_bool) == Some(true);
     let blocks = list(record, "/message/content");
     own && !blocks.is_empty() && blocks.iter().all(|block| text(block, "/type") == Some("text"))
 }
 
-/// What a record of another try says.
+/// The words about a retry.
 fn retry(record: &Value) -> String {
     let number = |at| count(record, at).map_or("?".into(), |number| number.to_string());
     format!(
@@ -250,13 +249,13 @@ fn retry(record: &Value) -> String {
     )
 }
 
-/// The event that a record of a hook is about.
+/// The event of a hook's record.
 fn event_of(record: &Value) -> Option<&str> {
     let named = || text(record, "/hook_name")?.split(':').next();
     text(record, "/hook_event").or_else(named)
 }
 
-/// A plugin that the session has loaded and the vendor has not brought along: it may hold hooks and commands of its own.
+/// A plugin that the session loaded and the vendor did not bring: it may hold hooks and commands of its own.
 fn plugin(plugin: &Value) -> Option<TurnEvent> {
     const BUILT_IN: &str = "builtin";
     let name = plugin.as_str().or_else(|| text(plugin, "/name")).unwrap_or("a plugin");
@@ -265,7 +264,7 @@ fn plugin(plugin: &Value) -> Option<TurnEvent> {
         .then(|| TurnEvent::Stranger { what: format!("plugin {name}"), why: why.into() })
 }
 
-/// An MCP server that is not there: the model is not offered its tools, and the vendor says so nowhere else.
+/// An MCP server that is missing: the model does not get its tools, and no other record tells that.
 fn server(server: &Value) -> Option<TurnEvent> {
     let status = text(server, "/status").filter(|status| matches!(*status, "failed" | "needs-auth"))?;
     let name = text(server, "/name").unwrap_or("without a name");
@@ -274,20 +273,21 @@ fn server(server: &Value) -> Option<TurnEvent> {
     Some(TurnEvent::Notice { code: Warning::Server, text })
 }
 
-/// What the vendor says of a call besides its result.
+/// The vendor's facts about a call besides its result.
 #[derive(Default)]
 struct Meta {
     witness: Option<Witness>,
-    /// Whether it says that the call was turned down, and that nothing of it ran.
+    /// Whether the call was turned down, so that nothing of it ran.
     turned_down: bool,
-    /// Whether it says that this was for want of an approval, where it says why.
+    /// Whether that was for want of an approval, if a reason is given.
     unapproved: Option<bool>,
-    /// Whether it says that somebody else's plugin took part.
+    /// Whether another person's plugin took part.
     plugin: bool,
 }
 
-/// The entry of `tool_result_meta` for a call (2.1.332; older releases have none): how its permission was settled, by
-/// whom, and, beside a `reject`, why nothing ran. A `reject` without that is of a call which had begun.
+/// The entry of `tool_result_meta` for a call (2.1.332; older releases have none): the decision about its permission,
+/// the party that made it, and for a `reject` the reason why nothing ran. A `reject` without a reason is about a call
+/// that had begun.
 fn meta(record: &Value, id: &str) -> Meta {
     let Some(meta) = list(record, "/tool_result_meta").iter().find(|meta| text(meta, "/id") == Some(id)) else {
         return Meta::default();
@@ -310,12 +310,12 @@ fn meta(record: &Value, id: &str) -> Meta {
     }
 }
 
-/// A hook's end, as the vendor saw it: 0 and 2 are the two that ours has.
+/// A hook's end, by the vendor's record: ours ends with 0 or 2.
 fn hook(record: &Value) -> Option<TurnEvent> {
     let code = record.pointer("/exit_code").and_then(Value::as_i64);
     let outcome = text(record, "/outcome").unwrap_or_default();
     let well = matches!(code, Some(0 | 2)) && outcome != "cancelled";
-    // where the vendor could not start it, these are the vendor's own words
+    // if the vendor could not start it, these are the vendor's own words
     let said = ["/stderr", "/output"]
         .iter()
         .filter_map(|at| text(record, at)?.trim().lines().next())
@@ -351,7 +351,7 @@ fn result(record: &Value, block: &Value, unapproved: &HashSet<String>) -> Vec<Tu
         by_hook: failed && (told || witness == Some(Witness::HookStopped)),
         withheld: !ran && content.contains(NOT_OFFERED),
         witness,
-        // the record of a denial is there for one by a rule, too, where the hook left the call alone
+        // a denial by a rule has this record too, where the hook left the call alone
         unapproved: match content.starts_with(NEVER_RAN) {
             true => Some(false),
             false => by_meta.or(unapproved.contains(id).then_some(true)),
@@ -366,7 +366,7 @@ fn result(record: &Value, block: &Value, unapproved: &HashSet<String>) -> Vec<Tu
     std::iter::once(result).chain(stranger).collect()
 }
 
-/// What is known of a failure that the vendor has no words for.
+/// The known facts about a failure that the vendor does not describe.
 fn without_words(record: &Value, subtype: &str) -> String {
     let status = count(record, "/api_error_status").map(|status| format!(", status {status}")).unwrap_or_default();
     match (text(record, "/api_error"), subtype) {
@@ -398,7 +398,7 @@ fn ended(record: &Value, subtype: &str) -> TurnEvent {
         structured,
         error,
         truncated: text(record, "/stop_reason") == Some("max_tokens") || text(record, "/api_error") == Some(CAPPED),
-        // a prompt that a hook blocks costs no request, and is called a success
+        // a prompt that a hook blocks makes no request, and is reported as a success
         blocked: !failed && count(record, "/num_turns") == Some(0),
         denials: denials.collect(),
         figures: Figures {

@@ -1,4 +1,4 @@
-//! Claude Code's own word on its settings: its doctor knows every key for whose value a file is passed over.
+//! The report of Claude Code's own doctor on its settings: it knows every key whose value can disable a file.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,14 +7,14 @@ use crate::adapter::claude::EVENTS;
 use crate::adapter::setup::Objection;
 use crate::os::release::{NoAnswer, said};
 
-/// Ask it about the settings that it reads when it is started in this folder.
+/// Ask about the settings that Claude Code reads if it starts in this folder.
 ///
 /// # Errors
-/// It did not answer.
+/// The program did not answer.
 pub(super) fn asked(program: &Path, folder: &Path) -> Result<Vec<Objection>, NoAnswer> {
     let mut command = Command::new(program);
     command.arg("doctor").current_dir(folder);
-    // it would try its servers, and look for a newer release
+    // it would start its servers, and look for a newer release
     for name in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
         command.env(name, "1");
     }
@@ -28,7 +28,8 @@ fn objections(text: &str) -> Vec<Objection> {
     let read = |line: &str| {
         let (file, rest) = line.strip_prefix("- ")?.split_once(" \u{203a} ").unwrap_or((line, ""));
         let (key, what) = rest.split_once(": ").unwrap_or(("", rest));
-        // these it passes over alone, and says so (measured); of a hook it says so too, and takes its good siblings along
+        // it ignores these alone, and reports that (measured); for a hook it reports the same, but ignores the hook's
+        // good siblings too
         let alone = ["ignored", "was removed", "were removed", "was skipped", "hile it is present"];
         let ours = EVENTS.iter().any(|event| key.starts_with(&format!("hooks.{event}")));
         let whole = ours || !alone.iter().any(|words| what.contains(words));

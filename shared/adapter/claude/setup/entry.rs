@@ -5,21 +5,21 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 
 use crate::adapter::Registration;
 
-/// The events that the guard has to hear. Not PermissionRequest: a prompt tool can overrule a
-/// denial there, and PreToolUse has judged the call before.
+/// The events that the guard must hear. PermissionRequest is not among them: a prompt tool can overrule a denial there,
+/// and PreToolUse has judged the call before.
 pub const EVENTS: [&str; 5] =
     ["PreToolUse", "PreSkillShellCommand", "UserPromptSubmit", "SessionStart", "SubagentStart"];
 
-/// The end of the shell form: it blocks where the program is missing or dies.
+/// The end of the shell form: it blocks if the program is missing or dies.
 pub const SHELL_END: &str = " || exit 2";
 
 /// The two forms of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryForm {
-    /// Without a shell, which an `LD_PRELOAD` from settings could end; `onFailure` blocks where
-    /// the program could not start, was killed, or was too slow.
+    /// Without a shell, which an `LD_PRELOAD` from settings could end. `onFailure` blocks if the program could not
+    /// start, was killed, or was too slow.
     Exec,
-    /// By a shell, for releases that know neither `args` nor `onFailure`.
+    /// By a shell, for releases without `args` and `onFailure`.
     Shell,
 }
 
@@ -36,7 +36,7 @@ struct HookEntry<'a> {
     command: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     args: Option<&'a [String]>,
-    /// Without one the vendor waits 600 seconds and then runs the call.
+    /// Without a timeout the vendor waits 600 seconds and then runs the call.
     timeout: u32,
     on_failure: &'a str,
 }
@@ -77,20 +77,19 @@ struct Settings<'a> {
     hooks: HookEntries<'a>,
 }
 
-/// A settings file that holds the entries and nothing else.
+/// A settings file with the entries and nothing else.
 pub fn settings(line: &Registration, form: EntryForm) -> String {
     pretty(&Settings { allow_managed_hooks_only: None, hooks: HookEntries::new(line, form) }, "  ") + "\n"
 }
 
-/// The same for managed settings, with every other hook shut out: another one's rewrite of a call
-/// is judged by nobody.
+/// A managed settings file with the entries, which shuts out every other hook: nobody would judge another hook's
+/// rewrite of a call.
 pub fn managed(line: &Registration) -> String {
     pretty(&Settings { allow_managed_hooks_only: Some(true), hooks: HookEntries::new(line, EntryForm::Exec) }, "  ")
         + "\n"
 }
 
-/// The group that stands under each event: over several lines with this indentation a level, or
-/// all on one.
+/// The group under each event: over several lines with this indentation a level, or on one line.
 pub fn group(line: &Registration, form: EntryForm, indent: Option<&str>) -> String {
     let line = HookEntries::new(line, form);
     match indent {

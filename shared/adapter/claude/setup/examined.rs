@@ -1,4 +1,4 @@
-//! Claude Code's settings, read where it is started and gone through.
+//! An examination of the settings that Claude Code reads in one folder.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::adapter::setup::{Depth, Examined, Setup as _, Trial, Unplaced, WholeE
 use crate::os::git;
 use crate::os::obeyed::obeyed;
 
-/// The settings that are read in a folder.
+/// The settings that are read in one folder.
 pub(super) struct ReadSettings {
     project: PathBuf,
     files: Vec<SettingsFile>,
 }
 
 impl ReadSettings {
-    /// Read them. `flag` is the file of `--settings`.
+    /// `flag` is the file of `--settings`.
     pub(super) fn read(etc: &Path, project: &Path, flag: Option<&Path>) -> Result<ReadSettings, Unplaced> {
         let flag = flag.map(absolute).transpose()?;
         if let Some(missing) = flag.as_ref().filter(|file| !file.exists()) {
@@ -66,7 +66,7 @@ impl Examined for ReadSettings {
             let stops = |why: &String| format!("{}: claude does not start: {why}", managed.path.display());
             report.why.extend(managed.broken.as_ref().map(stops));
         }
-        // which starts nothing that settings name (measured); a library they preload is another matter
+        // the program starts nothing that settings name (measured), but a library that they preload would be loaded
         if depth == Depth::Probed && !report.losses.iter().any(|loss| loss.key.starts_with("env.LD_")) {
             vendors_word(file, &self.project, report);
         }
@@ -84,8 +84,8 @@ impl Examined for ReadSettings {
 
     fn trial(&self, guard: &WholeEntry) -> Trial {
         let project = &self.project;
-        // the settings' own variables; those that a loss is made of were found before, and a hook of
-        // managed settings gets no other file's
+        // the variables in the settings. Those that are losses were found before, and a hook of managed settings gets
+        // no other file's variables
         let managed = self.files[guard.at].rank == Rank::Managed;
         let mut variables: Vec<(OsString, OsString)> = Vec::new();
         for file in self.files.iter().filter(|file| !managed || file.rank == Rank::Managed) {
@@ -164,7 +164,7 @@ fn entries(files: &[SettingsFile], report: &mut Report) -> Vec<WholeEntry> {
         }
     }
     if !all.is_empty() {
-        // what else is registered beside it denies for itself, and takes nothing away
+        // another hook beside it denies for itself, and removes nothing
         report.notes.append(&mut report.why);
     }
     let broken = files.iter().filter_map(|file| Some((file, file.broken.as_ref()?)));
@@ -175,7 +175,7 @@ fn entries(files: &[SettingsFile], report: &mut Report) -> Vec<WholeEntry> {
     all
 }
 
-/// The one line of all our events, `None` where nothing of ours is there at all.
+/// The one line of all our events; `None` if nothing of ours is there.
 fn complete(at: usize, file: &Path, root: &Spanned) -> Result<Option<WholeEntry>, Vec<String>> {
     let all = found(root);
     if all.iter().all(|(_, found)| *found == SettingsEntry::Nothing) {
@@ -198,11 +198,11 @@ fn complete(at: usize, file: &Path, root: &Spanned) -> Result<Option<WholeEntry>
     if why.is_empty() { Ok(whole) } else { Err(why) }
 }
 
-/// Everything that takes the guard away from an entry in a file of this rank.
+/// Everything that disables an entry in a file of this rank.
 fn losses(files: &[SettingsFile], guard: Rank, by_shell: bool) -> Vec<Loss> {
     let mut all = Vec::new();
     let root = |rank: Rank| files.iter().filter(move |file| file.rank == rank).filter_map(|file| file.root.as_ref());
-    // said in the file of --settings, it holds over the other files for the hooks of that file
+    // in the file of --settings, it overrides the other files for that file's hooks
     let held = guard == Rank::Flag
         && root(Rank::Flag).any(|root| root.get("disableAllHooks").and_then(Spanned::bool) == Some(false));
     for file in files {
@@ -220,7 +220,7 @@ fn losses(files: &[SettingsFile], guard: Rank, by_shell: bool) -> Vec<Loss> {
             lost(name, "switches hooks off", "unset it");
         }
     }
-    // of settings it is not taken (measured)
+    // the vendor ignores it in settings (measured)
     let trust = "CLAUDE_CODE_IGNORE_PERSISTED_TRUST";
     if matches!(guard, Rank::Project | Rank::Local) && is_on(trust) {
         lost(trust, "drops the hooks of the project's own files", "unset it, or say mh-setup claude --user");
@@ -240,7 +240,7 @@ fn losses(files: &[SettingsFile], guard: Rank, by_shell: bool) -> Vec<Loss> {
     all
 }
 
-/// Ask the vendor's own doctor about the settings: it knows all of the keys for whose value a file is passed over.
+/// Ask the vendor's own doctor about the settings: it knows every key whose value can disable a file.
 fn vendors_word(guard: &SettingsFile, project: &Path, report: &mut Report) {
     let Some((program, answer)) = Claude.objections(project) else { return };
     match answer {
@@ -284,7 +284,7 @@ fn hint(project: &Path, report: &mut Report) {
     report.why.push(format!("nothing of ours in any file that is read here; {next}"));
 }
 
-/// Name the linked worktrees of a project, in which its entry is not read.
+/// Report the linked worktrees of a project, in which its entry is not read.
 fn worktrees(project: &Path, file: &Path, report: &mut Report) {
     for worktree in git::worktrees(project) {
         let own = worktree.join(".claude/settings.json");

@@ -1,5 +1,5 @@
-//! Faults and words of a settings file that take the guard away. Measured on the release in the vendor's table:
-//! the file is passed over as a whole, or an event of it, and nobody is told.
+//! Faults and values in a settings file that disable the guard. Measured on the release in the vendor's table: the
+//! vendor silently ignores the whole file, or one event of it.
 
 use super::{Rank, is_ours};
 use crate::adapter::claude::EVENTS;
@@ -10,7 +10,7 @@ use crate::json::{Fault, Kind};
 /// The kinds of hook that the vendor knows.
 const TYPES: [&str; 5] = ["command", "prompt", "agent", "http", "mcp_tool"];
 
-/// The first thing for which the vendor would not load this file, or the entries in it.
+/// The first fault for which the vendor would not load this file or the entries in it.
 pub fn unreadable(text: &str) -> Option<Fault> {
     let root = match object(text) {
         Ok(root) => root,
@@ -22,8 +22,8 @@ pub fn unreadable(text: &str) -> Option<Fault> {
         .or_else(|| hooks(&root))
 }
 
-/// The first thing for which the vendor does not start where these are its managed settings. A key of the wrong kind is
-/// passed over alone there, and the file is not (measured).
+/// The first fault in managed settings for which the vendor does not start. There, a key of the wrong kind is ignored
+/// alone, without the rest of the file (measured).
 pub fn stops(text: &str) -> Option<Fault> {
     match object(text) {
         Ok(root) => hooks(&root),
@@ -36,7 +36,7 @@ fn object(text: &str) -> Result<Spanned, Fault> {
     if !matches!(root.value, Value::Object(_)) {
         return Err(Fault::new(root.span.start, format!("settings are an object, and this is {}", root.noun())));
     }
-    // a second `hooks` takes the place of the first
+    // a second `hooks` replaces the first
     for (object, name) in [(Some(&root), ""), (root.get("hooks"), "hooks.")] {
         if let Some(twice) = object.and_then(Spanned::twice).filter(|twice| !name.is_empty() || twice.key == "hooks") {
             let what = format!("`{name}{}` stands twice, and the second takes the place of the first", twice.key);
@@ -54,9 +54,9 @@ fn hooks(root: &Spanned) -> Option<Fault> {
     EVENTS.into_iter().find_map(|event| in_event(event, hooks.get(event)?))
 }
 
-/// The keys for which the whole file is passed over, and the guard with it, when their value is of another kind: of all
-/// keys that release 2.1.332 has in its schema those of which its own doctor says so; of the keys inside others those
-/// that were tried. A file is asked about from the vendor itself as well, where that is at hand.
+/// The keys whose value of a wrong kind makes the vendor ignore the whole file, and the guard with it: of the top keys
+/// in the schema of release 2.1.332, those that its own doctor names; of nested keys, those that were tried. If the
+/// vendor is installed, it is asked about a file as well.
 const KINDS: [(Kind, &[&str]); 5] = [
     (
         Kind::Object,
@@ -206,7 +206,7 @@ fn wrong_kind(root: &Spanned, kind: Kind, key: &str) -> Option<Fault> {
     Some(Fault::new(node.span.start, format!("`{key}` is {}, not {}", node.noun(), kind.noun())))
 }
 
-/// One bad entry takes its whole event along.
+/// One bad entry disables its whole event.
 fn in_event(event: &str, groups: &Spanned) -> Option<Fault> {
     let wrong =
         |node: &Spanned, what: &str| Some(Fault::new(node.span.start, format!("under `hooks.{event}`, {what}")));
@@ -249,10 +249,10 @@ fn in_event(event: &str, groups: &Spanned) -> Option<Fault> {
     None
 }
 
-/// The losses by a settings file that loads, of a guard that stands in a file of another rank.
+/// The losses that a settings file causes, if it loads, for a guard in a file of another rank.
 ///
-/// Of managed settings nothing but their own `disableAllHooks`, or a program that answers in the place of the file, was
-/// seen to take a hook away: the other files' variables do not even reach it.
+/// For a guard in managed settings, only their own `disableAllHooks`, or a program that replaces the file, was seen to
+/// remove a hook: the other files' variables do not even reach it.
 pub fn losses(rank: Rank, root: &Spanned, guard: Rank) -> Vec<Loss> {
     let mut all = Vec::new();
     let mut loss = |key: &str, what: &str, remedy: &str| all.push(Loss::new(key, what, remedy));
@@ -280,7 +280,7 @@ pub fn losses(rank: Rank, root: &Spanned, guard: Rank) -> Vec<Loss> {
             }
         }
     }
-    // the project's own files have no say in this one
+    // the project's own files cannot set this
     let modes = matches!(rank, Rank::User | Rank::Flag | Rank::Managed) && guard != Rank::Managed;
     for member in root.get("env").map(Spanned::members).unwrap_or_default() {
         let key = format!("env.{}", member.key);
@@ -301,7 +301,7 @@ pub fn losses(rank: Rank, root: &Spanned, guard: Rank) -> Vec<Loss> {
     all
 }
 
-/// The losses by a settings file of a guard that a shell starts, besides.
+/// Further losses that a settings file causes for a guard that a shell starts.
 pub fn shell_losses(rank: Rank, root: &Spanned, guard: Rank) -> Vec<Loss> {
     if guard == Rank::Managed && rank != Rank::Managed {
         return Vec::new();
@@ -312,10 +312,10 @@ pub fn shell_losses(rank: Rank, root: &Spanned, guard: Rank) -> Vec<Loss> {
         .collect()
 }
 
-/// The remedy for a variable that answers for the shell form.
+/// The remedy for a variable that can answer in place of the shell form.
 pub const SHELL_REMEDY: &str = "take it out, or say mh-setup claude: the form that it writes needs no shell";
 
-/// The way in which a variable of this name answers for a line that a shell runs, if it does.
+/// The way in which a variable of this name can answer in place of a shell's line, if there is one.
 pub fn shell_obeys(name: &str) -> Option<&'static str> {
     match name {
         "CLAUDE_CODE_SHELL_PREFIX" => Some("is run in the place of every line for a shell, ours too"),
@@ -326,14 +326,14 @@ pub fn shell_obeys(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Managed `allowManagedHooksOnly` holds whatever it is, but for false and null: one that is no boolean is taken for true
+/// Managed `allowManagedHooksOnly` is on unless it is false or null: a value that is no boolean counts as true
 /// (measured).
 fn holds_but_for_false(node: &Spanned) -> bool {
     !matches!(node.value, Value::Null | Value::Bool(false))
 }
 
-/// This value of managed `strictPluginOnlyCustomization` shuts out hooks: true, a list that names them, and
-/// everything that is neither a boolean nor a list; a list of other surfaces does not (measured).
+/// Whether this value of managed `strictPluginOnlyCustomization` shuts out hooks: true, a list that names them, and
+/// every value that is neither a boolean nor a list do; a list of other surfaces does not (measured).
 fn locks_hooks(node: &Spanned) -> bool {
     match &node.value {
         Value::Array(items) => items.iter().any(|item| item.text() == Some("hooks")),
@@ -341,12 +341,12 @@ fn locks_hooks(node: &Spanned) -> bool {
     }
 }
 
-/// The vendor takes a variable of this value for one that is on (measured).
+/// Whether the vendor counts this value of a variable as on (measured).
 pub fn on(value: &str) -> bool {
     ["1", "true", "yes", "on"].iter().any(|on| value.trim().eq_ignore_ascii_case(on))
 }
 
-/// The same for one that settings give: numbers and booleans are put there as they are spelled.
+/// Whether the vendor counts a value in settings as on: numbers and booleans become variables in their own spelling.
 fn set_on(node: &Spanned) -> bool {
     match &node.value {
         Value::Text(text) | Value::Number(text) => on(text),
@@ -355,7 +355,7 @@ fn set_on(node: &Spanned) -> bool {
     }
 }
 
-/// The event of ours in this file that the vendor does not know by its spelling there, in words.
+/// The words for an event of ours that this file misspells, so that the vendor does not know it.
 pub fn misspelled(root: &Spanned) -> Option<String> {
     root.get("hooks")?.members().iter().find_map(|event| {
         let known = EVENTS.iter().find(|known| known.eq_ignore_ascii_case(&event.key) && **known != event.key)?;

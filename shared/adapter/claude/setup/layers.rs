@@ -13,15 +13,15 @@ use crate::os::git;
 /// The places of settings files, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rank {
-    /// The person's own.
+    /// The user's own file.
     User,
-    /// The project's, for everybody who works in it.
+    /// The project's file for everybody who works in it.
     Project,
-    /// The project's, on this machine.
+    /// The project's file on this machine.
     Local,
     /// The file of `--settings`.
     Flag,
-    /// The machine's.
+    /// The machine's files.
     Managed,
 }
 
@@ -38,12 +38,12 @@ impl Rank {
     }
 }
 
-/// Where the files are looked for.
+/// The places of the files.
 #[derive(Debug, Clone)]
 pub struct SettingsFiles {
-    /// `/etc`, but in a test.
+    /// `/etc`, except in tests.
     pub etc: PathBuf,
-    /// The folder of the user's settings, where one is known.
+    /// The folder of the user's settings, if it is known.
     pub user: Option<PathBuf>,
     /// The folder that the vendor is started in.
     pub project: PathBuf,
@@ -51,14 +51,14 @@ pub struct SettingsFiles {
     pub flag: Option<PathBuf>,
 }
 
-/// A file that settings are read from.
+/// A settings file.
 #[derive(Debug)]
 pub struct SettingsFile {
     /// Its place among the others.
     pub rank: Rank,
     /// The file.
     pub path: PathBuf,
-    /// Its text; `None`: there is no such file.
+    /// Its text; `None` if there is no such file.
     pub text: Option<Result<String, String>>,
     /// The settings, if it loads.
     pub root: Option<Spanned>,
@@ -66,10 +66,10 @@ pub struct SettingsFile {
     pub broken: Option<String>,
 }
 
-/// The folder of the user's settings; none, where nothing names one.
+/// The folder of the user's settings; `None` if nothing names one.
 ///
 /// # Errors
-/// What names it is relative.
+/// The name is relative.
 pub fn user_folder(environment: Environment<'_>) -> Result<Option<PathBuf>, Unplaced> {
     match named_by("CLAUDE_CONFIG_DIR", environment)? {
         Some(named) => Ok(Some(named)),
@@ -78,7 +78,7 @@ pub fn user_folder(environment: Environment<'_>) -> Result<Option<PathBuf>, Unpl
 }
 
 impl SettingsFiles {
-    /// Read them all.
+    /// Read every file.
     pub fn read(&self) -> Vec<SettingsFile> {
         let mut files = Vec::new();
         files.extend(self.user.as_ref().map(|folder| (Rank::User, folder.join("settings.json"))));
@@ -93,8 +93,8 @@ impl SettingsFiles {
 }
 
 impl SettingsFiles {
-    /// The folders whose local settings are read: the one that the vendor is started in, and before it the root of the
-    /// repository, which for a linked worktree is that of the main checkout (release 2.1.332, measured).
+    /// The folders whose local settings are read: first the root of the repository, which for a linked worktree is that
+    /// of the main checkout, then the folder that the vendor starts in (release 2.1.332, measured).
     fn local_folders(&self) -> Vec<PathBuf> {
         let mut all: Vec<PathBuf> = git::root(&self.project).into_iter().collect();
         all.retain(|root| *root != self.project);
@@ -103,7 +103,7 @@ impl SettingsFiles {
     }
 }
 
-/// Read the machine's own, which hold whatever a session is started with.
+/// Read the machine's own files, which every session reads.
 pub fn machine(etc: &Path) -> Vec<SettingsFile> {
     let managed = etc.join("claude-code");
     let mut files: Vec<PathBuf> = fs_err::read_dir(managed.join("managed-settings.d"))
@@ -132,13 +132,13 @@ impl SettingsFile {
         file
     }
 
-    /// The losses of a guard that a shell starts, besides: see [`SettingsFile::losses`].
+    /// Further losses for a guard that a shell starts: see [`SettingsFile::losses`].
     pub fn shell_losses(&self, guard: Rank) -> Vec<Loss> {
         let all = self.root.as_ref().map(|root| super::shell_losses(self.rank, root, guard)).unwrap_or_default();
         all.into_iter().map(|loss| loss.within(self.path.display().to_string())).collect()
     }
 
-    /// The losses of a guard that stands in a file of this rank.
+    /// The losses for a guard in a file of this rank.
     pub fn losses(&self, guard: Rank) -> Vec<Loss> {
         let all = self.root.as_ref().map(|root| super::losses(self.rank, root, guard)).unwrap_or_default();
         all.into_iter().map(|loss| loss.within(self.path.display().to_string())).collect()

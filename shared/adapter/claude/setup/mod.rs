@@ -1,4 +1,4 @@
-//! A settings file of Claude Code: which entries in it are ours, and how they get in and out.
+//! A settings file of Claude Code: our entries in it, adding them and removing them.
 
 mod asked;
 pub mod entry;
@@ -81,7 +81,7 @@ impl Setup for Claude {
     }
 
     fn put_in(&self, text: Option<&str>, line: &Registration, _: &Path) -> Result<String, Unspliced> {
-        // what the vendor would not load either: it would say nothing, and every call would run
+        // the vendor would not load it either, without a message, and every call would run
         match text.filter(|text| !blank(text)).and_then(unreadable) {
             Some(fault) => Err(fault.into()),
             None => Ok(with_entries(text, line)),
@@ -140,31 +140,30 @@ impl Setup for Claude {
     }
 }
 
-/// A project's settings, for everybody who works in it.
+/// A project's settings for everybody who works in it.
 pub(super) const PROJECT: &str = ".claude/settings.json";
 
 /// A project's settings on this machine.
 pub(super) const LOCAL: &str = ".claude/settings.local.json";
 
-/// A project's folder as the vendor names the one that it is started in.
+/// A project's folder as the vendor names the one that it starts in.
 fn real(project: &Path) -> Result<PathBuf, Unplaced> {
     let real = fs_err::canonicalize(project).ok().filter(|project| project.is_dir());
     real.ok_or_else(|| Unplaced::Missing(format!("{}: no such folder", project.display())))
 }
 
-/// This hook entry runs our hook program, however it is spelled.
+/// Whether this hook entry runs our hook program, in any spelling.
 fn is_ours(entry: &Spanned) -> bool {
     let runs =
         |node: Option<&Spanned>| node.and_then(Spanned::text).is_some_and(|text| names(text, Claude::FACTS.program));
     runs(entry.get("command")) || entry.get("args").is_some_and(|args| args.items().iter().any(|word| runs(Some(word))))
 }
 
-/// The hook entries of a group.
 fn entries(group: &Spanned) -> &[Spanned] {
     group.get("hooks").map(Spanned::items).unwrap_or_default()
 }
 
-/// This group runs our hook and nothing else.
+/// Whether this group runs our hook and nothing else.
 fn wholly_ours(group: &Spanned) -> bool {
     !entries(group).is_empty() && entries(group).iter().all(is_ours)
 }
@@ -174,9 +173,9 @@ fn wholly_ours(group: &Spanned) -> bool {
 pub enum SettingsEntry {
     /// Nothing of ours.
     Nothing,
-    /// As `mh-setup` writes it for these terms.
+    /// The form that `mh-setup` writes for these terms.
     Exact(Registration, EntryTerms, EntryForm),
-    /// It runs our program and is not what `mh-setup` writes, for this reason.
+    /// It runs our program but differs from what `mh-setup` writes; the text is the difference.
     Altered(String),
 }
 
@@ -223,7 +222,7 @@ fn reading(found: &Spanned) -> SettingsEntry {
     }
 }
 
-/// Name the difference to the entry that is written, for the keys by which it holds.
+/// The difference from the entry that `mh-setup` writes, in the keys that make it hold.
 fn difference(group: &Spanned, entry: &Spanned, limit: u32) -> String {
     let spelled = |node: Option<&Spanned>| node.map_or("missing", Spanned::noun);
     if group.get("matcher").and_then(Spanned::text) != Some("*") {
@@ -248,7 +247,7 @@ fn is_number(node: &Spanned, number: u32) -> bool {
     matches!(&node.value, tree::Value::Number(text) if *text == number.to_string())
 }
 
-/// The commands of other people's hooks on our events, with the event.
+/// The commands of other hooks on our events, with the event.
 pub fn others(settings: &Spanned) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for event in EVENTS {

@@ -1,8 +1,8 @@
-//! Our entries into a settings file and out of it, at byte offsets.
+//! Adding our entries to a settings file and removing them, at byte offsets.
 //!
-//! Taking out has to give back what was there before, and nothing is kept but the file itself. So
-//! what is written tells where it was put: in an array or object that was there and empty, our
-//! text touches both brackets; one that we made ourselves has white space before its last one.
+//! Removing must restore the former text, and only the file itself is kept. So the written text shows where it was put:
+//! in an array or object that existed and was empty, our text touches both brackets; one that we made has white space
+//! before its last bracket.
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ use crate::adapter::setup::tree::{self, Spanned};
 /// The layout of a file's text.
 struct Indentation<'a> {
     newline: &'static str,
-    /// The indentation of one level; none: all on one line.
+    /// The indentation of one level; `None` if everything is on one line.
     unit: Option<&'a str>,
 }
 
 impl Indentation<'_> {
-    /// The break before something at this depth.
+    /// The line break and indentation before an item at this depth.
     fn line(&self, depth: usize) -> String {
         match self.unit {
             Some(unit) => format!("{}{}", self.newline, unit.repeat(depth)),
@@ -28,7 +28,7 @@ impl Indentation<'_> {
         }
     }
 
-    /// The break before the bracket that closes what we have made.
+    /// The line break and indentation before the closing bracket of a value that we made.
     fn close(&self, depth: usize) -> String {
         if self.unit.is_some() { self.line(depth) } else { " ".into() }
     }
@@ -53,9 +53,9 @@ impl Indentation<'_> {
     }
 }
 
-/// The settings with the entries in them; `None` for the text of a file that is not there.
+/// The settings with the entries; `None` is a missing file.
 ///
-/// The text has to be a settings file in order: see [`super::unreadable`].
+/// The text must be valid settings: see [`super::unreadable`].
 pub fn with_entries(text: Option<&str>, line: &Registration) -> String {
     let fresh = Indentation { newline: text.map_or("\n", newline), unit: Some("  ") };
     let document = |end: &str| format!("{{{}{}{}}}{end}", fresh.line(1), fresh.hooks(line), fresh.close(0));
@@ -85,7 +85,7 @@ pub fn with_entries(text: Option<&str>, line: &Registration) -> String {
     edits.apply(text)
 }
 
-/// The settings without the entries; `None`: the file has been ours alone, and is to go.
+/// The settings without the entries; `None` if the file held nothing else and is to be removed.
 pub fn taken_out(text: &str) -> Option<String> {
     let Ok(root) = tree::json(text) else { return Some(text.into()) };
     let mut edits = Edits::default();
@@ -112,8 +112,7 @@ pub fn taken_out(text: &str) -> Option<String> {
     }
 }
 
-/// These two texts of a settings file differ in our entries alone, and the new one is one
-/// that the vendor loads.
+/// Whether two texts of a settings file differ in our entries alone, and the vendor loads the new one.
 pub fn only_entries_differ(old: Option<&str>, new: &str) -> bool {
     let rest = |text: &str| match taken_out(text) {
         Some(text) if !blank(&text) => tree::json(&text).ok(),
@@ -128,7 +127,7 @@ pub fn only_entries_differ(old: Option<&str>, new: &str) -> bool {
     same && unreadable(new).is_none()
 }
 
-/// There is nothing in the file, which is as good as no file.
+/// Whether the file has no content, which counts as no file.
 pub fn blank(text: &str) -> bool {
     text[tree::bom(text)..].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
@@ -141,7 +140,7 @@ fn unit<'a>(text: &'a str, root: &Spanned) -> Option<&'a str> {
     }
 }
 
-/// Add to the end of an array or object.
+/// Append to an array or object.
 fn append(edits: &mut Edits, container: &Spanned, layout: &Indentation<'_>, depth: usize, texts: Vec<String>) {
     let last = container.items().last().or(container.members().last().map(|member| &member.node));
     let between = format!(",{}", layout.line(depth));
@@ -155,7 +154,7 @@ fn append(edits: &mut Edits, container: &Spanned, layout: &Indentation<'_>, dept
     }
 }
 
-/// Put our group into an event's array, in the place of the one that is there.
+/// Put our group into an event's array, in place of the one that is there.
 fn update(edits: &mut Edits, text: &str, groups: &Spanned, layout: &Indentation<'_>, line: &Registration) {
     let kept = groups.items().iter().position(wholly_ours);
     match kept.map(|at| &groups.items()[at]) {
@@ -175,8 +174,8 @@ fn update(edits: &mut Edits, text: &str, groups: &Spanned, layout: &Indentation<
     take_from(edits, text, groups, kept);
 }
 
-/// Take our hook out of an event's array, but for the group at `kept`. Whether the array was made
-/// by us and is empty now.
+/// Remove our hook from an event's array, except from the group at `kept`. The result tells whether we made the array
+/// and it is empty now.
 fn take_from(edits: &mut Edits, text: &str, groups: &Spanned, kept: Option<usize>) -> bool {
     let items = groups.items();
     let gone: Vec<bool> = items.iter().enumerate().map(|(at, group)| Some(at) != kept && wholly_ours(group)).collect();
@@ -189,7 +188,7 @@ fn take_from(edits: &mut Edits, text: &str, groups: &Spanned, kept: Option<usize
     cut(edits, &spans, &gone) && made_by_us(text, groups)
 }
 
-/// Cut elements out with their commas; whether nothing is left of them.
+/// Remove elements with their commas. The result tells whether none is left.
 fn cut(edits: &mut Edits, spans: &[Range<usize>], gone: &[bool]) -> bool {
     let first_kept = gone.iter().position(|gone| !gone);
     match first_kept {
@@ -213,7 +212,7 @@ fn cut(edits: &mut Edits, spans: &[Range<usize>], gone: &[bool]) -> bool {
     }
 }
 
-/// See the top: white space before the last bracket.
+/// Whether there is white space before the last bracket: see the top of this file.
 fn made_by_us(text: &str, container: &Spanned) -> bool {
     text[..container.span.end - 1].ends_with([' ', '\t', '\r', '\n'])
 }

@@ -1,8 +1,8 @@
-//! The answers on Codex's wire.
+//! The answers in Codex's format.
 //!
-//! To admit is to say nothing: a bare `allow` is "unsupported" and marks the hook as failed, and
-//! `ask` lets the call run. A denial is said three times; exit 2 counts only with something on
-//! stderr, and the JSON counts only if it is exactly right (release 0.171.0, measured).
+//! An admission is an empty answer: a bare `allow` is "unsupported" and marks the hook as failed, and `ask` lets the
+//! call run. A denial goes out three times: exit 2 counts only with text on stderr, and the JSON counts only if it is
+//! exactly right (release 0.171.0, measured).
 
 use crate::adapter::answers::{about_event, object, prompt_blocked};
 use crate::adapter::{Event, Verdict, Wire};
@@ -28,7 +28,7 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
         (Event::Start, Verdict::Text(context)) => {
             Wire { stdout: about_event(name, |out| out.member("additionalContext", context)), ..Wire::silence() }
         }
-        // `continue: false` at the start of a session: no request is made; exit 2 goes on
+        // `continue: false` at the start of a session prevents every request; exit 2 does not
         (Event::Start, Verdict::Deny(reason)) => {
             let stops = name == "SessionStart";
             let stdout = object(|out| {
@@ -49,8 +49,8 @@ pub fn answer(event: Event, name: &str, verdict: &Verdict) -> Wire {
     }
 }
 
-/// The whole input, as it was given. The decision has to stand beside it, or the old input runs;
-/// it grants nothing here: whoever would be asked is asked about the new one.
+/// The whole input, unchanged. The decision must stand beside it, or the old input runs. It grants nothing here: a
+/// person who would be asked is asked about the new input.
 fn replaced(input: &str) -> String {
     about_event("PreToolUse", |out| {
         out.member("permissionDecision", "allow");

@@ -1,4 +1,4 @@
-//! What Codex's hook is given, and what it answers.
+//! The payloads of Codex's hook, and its answers.
 
 pub mod answer;
 pub mod patch;

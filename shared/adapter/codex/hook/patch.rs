@@ -1,14 +1,13 @@
-//! What a patch does, file by file.
+//! The changes that a patch makes, file by file.
 //!
-//! The vendor's own reader is lenient about blanks around a header, so every line that could be
-//! one is taken for one, unless it plainly adds or removes text. Taking too many only narrows.
+//! The vendor's own reader tolerates blanks around a header, so every line that could be a header is taken for one,
+//! unless it plainly adds or removes text. Taking too many lines for headers only denies more.
 
 use crate::adapter::{LONGEST, MOST_BYTES, MOST_PATHS, Payload, RawAsks, RawNeed};
 use crate::frame::Operation::{FileEdit, FileWrite};
 
-/// The operations that a patch needs: `file.write` for an added and for a deleted file,
-/// `file.edit` for an updated one, both for both ends of a move. A text that names no file changes
-/// none; it needs both all the same.
+/// The operations that a patch needs: `file.write` for an added or deleted file, `file.edit` for an updated one, both
+/// for both ends of a move. A text without a file changes none, but needs both all the same.
 pub fn asks(call: &Payload<'_>) -> RawAsks {
     let Some(lines) = call.input.lines("command", &['+', '-']) else {
         return RawAsks::Inadmissible("has no `command` that is a string, so its patch cannot be read".into());
@@ -17,20 +16,20 @@ pub fn asks(call: &Payload<'_>) -> RawAsks {
     let mut updated: Option<String> = None;
     let mut bytes = 0;
     for line in lines.filter(|line| !line.starts_with(['+', '-'])) {
-        // of other white space at the end it is not known who cuts it off: it stays, and the path is denied for it
+        // whether other white space at the end is stripped is unknown, so it stays, and the path is denied for it
         let ends = line.trim_start().trim_end_matches([' ', '\t', '\r']);
         let Some(header) = ends.strip_prefix("*** ") else { continue };
         let (word, file) = header.split_once(':').unwrap_or((header, ""));
         let file = file.strip_prefix(' ').unwrap_or(file);
-        // The vendor takes a second blank for the path's first character (0.171.0, measured): who
-        // drops it judges another file. No name is worth the doubt.
+        // The vendor takes a second blank as the path's first character (0.171.0, measured), so dropping it would judge
+        // another file. No real name begins so, and the path is denied.
         let word = if file.starts_with(char::is_whitespace) { "" } else { word.trim() };
         bytes += file.len();
         if file.len() > LONGEST {
             return RawAsks::Inadmissible(RawNeed::too_long());
         }
         if needs.len() > MOST_PATHS || bytes > MOST_BYTES {
-            // no more than is judged is kept
+            // more paths than are judged are not kept
             return RawAsks::Inadmissible(RawNeed::too_many());
         }
         match (word, file) {
@@ -65,7 +64,7 @@ mod tests {
     use crate::adapter::{Input, PathKind};
     use crate::frame::Operation;
 
-    /// What a patch asks for, in one line a need, or why nothing admits it.
+    /// The needs of a patch, one a line, or the reason why nothing admits it.
     fn asked(patch: &str) -> Result<Vec<String>, String> {
         let input = serde_json::json!({ "command": patch }).to_string();
         match asks(&Payload {
@@ -94,7 +93,7 @@ mod tests {
         let wanted = ["file.write a b", "file.edit c", "file.write entry c", "file.edit d", "file.write d"];
         let more = ["file.write entry e", "file.edit f"];
         assert_eq!(asked(patch).unwrap(), [&wanted[..], &more].concat());
-        // a move of nothing is one all the same
+        // a move without a source is a move all the same
         assert_eq!(asked("*** Move to: d").unwrap(), ["file.edit d", "file.write d"]);
         for nothing in ["", "*** Begin Patch\n*** End Patch", "no patch at all"] {
             assert_eq!(asked(nothing).unwrap(), [Operation::FileEdit.name(), Operation::FileWrite.name()], "{nothing}");

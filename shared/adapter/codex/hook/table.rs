@@ -1,7 +1,7 @@
-//! Which operation each tool of Codex carries.
+//! The operation that each tool of Codex needs.
 //!
-//! The names are those in the hook's payload: a namespace and a name stand together without a
-//! separator. There is no tool to read, list or search: the shell does it.
+//! The names are those in the hook's payload, where a namespace and a name stand together without a separator. Codex
+//! has no tool to read, list or search: its shell does that.
 
 use super::patch;
 use crate::adapter::{Payload, RawAsks, RawNeed, Table, Tool, on_file, resources};
@@ -10,7 +10,7 @@ use crate::frame::Operation::{FileRead, Shell, SkillLoad, SubagentSpawn, TaskTod
 const AGENT: &str = "subagent.spawn; a file in `items` also file.read, a skill skill.load";
 const NO_HOOK: &str = "shell; no hook was seen for it";
 
-/// The tools of the release that was measured, direct and nested in code mode.
+/// The tools of the measured release, direct and nested in code mode.
 pub static TABLE: Table = Table {
     release: "0.171.0",
     tools: &[
@@ -58,8 +58,8 @@ pub static TABLE: Table = Table {
     ],
 };
 
-/// Gives an agent its work: in words, or in `items`, of which the vendor reads the pictures and sounds by itself, a
-/// relative path from its own process's folder, which need not be the session's (release 0.171.0, measured).
+/// Gives an agent its work, in words or in `items`. The vendor reads the pictures and sounds in `items` by itself, and
+/// a relative path from its own process's folder, which may differ from the session's (release 0.171.0, measured).
 fn agent(call: &Payload<'_>) -> RawAsks {
     let mut needs = vec![RawNeed::of(SubagentSpawn)];
     if !call.input.has("items") || call.input.is_null("items") {

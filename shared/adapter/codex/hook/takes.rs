@@ -1,6 +1,7 @@
-//! What the tools of Codex take that were seen to run with a replaced input (release 0.171.0). Of a shell and of a patch
-//! a hook is shown `command` alone, and that is all of its answer that Codex takes; the others are as it tells its model.
-//! Of those it passes over a member that it does not know, `update_plan` apart, and what runs would not be what was decided.
+//! The inputs of Codex's tools that were seen to run with a replaced input (release 0.171.0). For a shell and a patch,
+//! a hook sees `command` alone, and Codex takes only that from the answer; the other inputs are as its model gets them.
+//! Except for `update_plan`, Codex ignores unknown members of these, so the call that runs would not be the one that
+//! was decided.
 
 use crate::adapter::Takes;
 use crate::adapter::takes::Form::{Flag, List, Object, Text, Word};
@@ -8,7 +9,7 @@ use crate::adapter::takes::Member;
 
 const COMMAND: &[Member] = &[Member::needed("command", Text)];
 
-/// The tools that take a replaced input.
+/// The tools that accept a replaced input.
 pub static TAKES: &[Takes] = &[
     Takes::new("Bash", COMMAND),
     Takes::new("apply_patch", COMMAND),

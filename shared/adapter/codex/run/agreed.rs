@@ -1,9 +1,9 @@
-//! What Codex itself makes of a launch, asked of it before the first prompt (0.171.0): what an organization requires may
-//! switch hooks off or change the sandbox, from places that no file here shows, and the launch is still answered with
-//! success.
+//! Codex's own view of a launch, asked before the first prompt (0.171.0). An organization's requirements may switch
+//! hooks off or change the sandbox, from places that no file here shows, and Codex would still report success.
 //!
-//! It is asked by a short `app-server` with the same settings, in a home of its own: `exec` is started without the user's
-//! configuration, for which `app-server` has no switch. The login goes along, since requirements may come by it.
+//! The question goes to a short `app-server` with the same settings in a home of its own: `exec` starts without the
+//! user's configuration, and `app-server` has no switch for that. The login goes along, since requirements may come by
+//! it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -17,19 +17,19 @@ use crate::adapter::codex::{EVENTS, FEATURES, SESSION, command, trust_key};
 use crate::adapter::run::{Launch, LaunchOrder, Shadowed};
 use crate::os::{PrivateRoom, Wires, spawn, words};
 
-/// How long it may take to answer.
+/// The time for the answers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The most that is read of what it says, in bytes.
+/// The most bytes that are read of its stdout.
 const MOST: u64 = 16 * 1024 * 1024;
 
-/// What it is asked, by the number that the answer comes under.
+/// The questions, with the numbers of their answers.
 const ASKED: [(u64, &str); 3] = [(2, "hooks/list"), (3, "configRequirements/read"), (4, "config/read")];
 
-/// Why the launch would not hold, if the vendor says so.
+/// Check that the launch would hold, by Codex's own report.
 ///
 /// # Errors
-/// What of the launch the vendor sees otherwise, or why it could not be asked.
+/// The part of the launch that Codex sees otherwise, or the reason why it could not be asked.
 pub fn agreed(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<(), Shadowed> {
     let shown = order.program.display();
     let answers = ask(order, launch, room).map_err(|why| {
@@ -47,7 +47,7 @@ pub fn agreed(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Resul
     }
 }
 
-/// The answers, in the order of [`ASKED`].
+/// The answers in the order of [`ASKED`].
 fn ask(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<[Value; 3], String> {
     let home = room.folder("agreed").map_err(|error| error.why())?;
     for name in ["auth.json", ".env"] {
@@ -58,7 +58,7 @@ fn ask(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<[Valu
     }
     let mut command = launch.command();
     command.arg("app-server").env("CODEX_HOME", &home).process_group(0);
-    // it would fetch a list of them for a new home
+    // for a new home it would fetch a list of plugins
     let settings = launch.settings.iter().map(String::as_str).chain(["features.plugins=false"]);
     command.args(settings.flat_map(|setting| ["-c", setting]));
     let (mut child, Wires { mut stdin, stdout, mut stderr }) = spawn(command).map_err(words)?;
@@ -85,7 +85,7 @@ fn ask(order: &LaunchOrder, launch: &Launch, room: &PrivateRoom) -> Result<[Valu
         };
         said += &format!("{}\n", json!({"id": id, "method": method, "params": params}));
     }
-    // one that reads nothing says so by what it says
+    // a program that does not read this is noticed by its output
     let _ = stdin.write_all(said.as_bytes());
     let answers = hear(&lines);
     let _ = kill_process_group(pid, Signal::KILL);
@@ -119,18 +119,17 @@ fn hear(lines: &mpsc::Receiver<Vec<u8>>) -> Result<[Value; 3], String> {
     Ok(answers.map(Option::unwrap_or_default))
 }
 
-/// What the launch counts on.
+/// The parts of the launch that must hold.
 struct Meant<'a> {
     /// The line of its entries.
     command: &'a str,
-    /// The sandbox.
     sandbox: &'a str,
-    /// The settings that it gives.
+    /// The settings that the launch gives.
     settings: &'a [String],
 }
 
 impl Meant<'_> {
-    /// What the vendor has otherwise.
+    /// The first difference in the vendor's report.
     fn differs(&self, [hooks, requirements, config]: &[Value; 3]) -> Option<String> {
         self.requirements(requirements.get("requirements").unwrap_or(&Value::Null))
             .or_else(|| self.hooks(hooks))
@@ -161,7 +160,7 @@ impl Meant<'_> {
             .or_else(|| refused("allowedSandboxModes", self.sandbox, "sandbox"))
     }
 
-    /// Each of the entries has to be heard, and nobody else's.
+    /// Each of the entries must be active, and no other hook.
     fn hooks(&self, listed: &Value) -> Option<String> {
         let all: Vec<&Value> = listed.get("data").and_then(Value::as_array).into_iter().flatten().collect();
         let hooks = || all.iter().filter_map(|entry| entry.get("hooks")?.as_array()).flatten();

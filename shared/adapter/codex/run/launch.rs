@@ -1,6 +1,6 @@
-//! Codex's launch (measured on 0.171.0): hooks, their trust and the features they stand on by
-//! `-c`, which outlasts every change of a file; no user configuration, so that no other server,
-//! hook or trusted project comes with it.
+//! Codex's launch (measured on 0.171.0): hooks, their trust and the features that they need come by `-c`, which holds
+//! through every change of a file. The user's configuration is not read, so no other server, hook or trusted project
+//! comes with it.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::decide::admits;
 use crate::frame::Operation;
 use crate::os::PrivateRoom;
 
-/// The setting that takes the provider's own search out of the offer.
+/// The setting that withholds the provider's own search.
 pub const NO_SEARCH: &str = "web_search=\"disabled\"";
 
 const KEYS: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"];
@@ -45,7 +45,7 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
     arguments.extend(order.options.iter().cloned());
     arguments.push("-".into());
     launch.arguments = arguments.into_iter().map(Into::into).collect();
-    // a zsh reads this folder before every hook, and one line in it can end the hook with 0
+    // zsh reads this folder before every hook, and one line in it can end the hook with 0
     let empty = room.folder("zdotdir")?;
     launch.set.push(("ZDOTDIR".into(), empty.into()));
     launch.home = home(order.vendor, &order.cwd);
@@ -59,7 +59,7 @@ pub fn prepare(order: &LaunchOrder, room: &PrivateRoom, launch: &mut Launch) -> 
     Ok(())
 }
 
-/// A login that Codex keeps in a keyring is kept there by the folder it is for, so no other folder has it.
+/// Codex keeps a login in a keyring under its folder's name, so a run with another folder does not find it.
 fn in_a_keyring(order: &LaunchOrder, home: &Path) -> Result<(), Unprepared> {
     let file = home.join("config.toml");
     let text = match order.credentials {
@@ -93,8 +93,8 @@ fn sandbox(order: &LaunchOrder) -> &str {
     }
 }
 
-/// The servers of an `mcpServers` file, as one setting: the path before `=` is split at every dot,
-/// quoted or not, so a name can only stand behind it.
+/// The servers of an `mcpServers` file as one setting: the path before `=` is split at every dot, quoted or not, so a
+/// name can only stand after it.
 fn servers(order: &LaunchOrder) -> Result<Option<String>, Unprepared> {
     let Some(servers) = order.mcp.as_ref().and_then(|file| file.get("mcpServers")).and_then(Value::as_object) else {
         return Ok(None);
@@ -107,14 +107,14 @@ fn servers(order: &LaunchOrder) -> Result<Option<String>, Unprepared> {
             let key = if key == "headers" { "http_headers" } else { key };
             format!("{key}={}", toml(value))
         });
-        // the vendor goes on without one that cannot be started, and says so nowhere
+        // without it the vendor silently goes on without a server that cannot start
         let required = (!members.contains_key("required")).then(|| "required=true".to_string());
         tables.push(format!("{}={{{}}}", codex::basic(name), told.chain(required).collect::<Vec<_>>().join(",")));
     }
     Ok(Some(format!("mcp_servers={{{}}}", tables.join(","))))
 }
 
-/// A JSON value as TOML, which has no null: what is null is left out.
+/// A JSON value as TOML. TOML has no null, so nulls are left out.
 fn toml(value: &Value) -> String {
     match value {
         Value::String(text) => codex::basic(text),

@@ -77,7 +77,7 @@ impl Run for Codex {
         rules::narrow(&etc.join("codex/rules"))
     }
 
-    /// Its `.env`, whose variables override those that the launch leaves out.
+    /// Check Codex's `.env`: its variables override those that the launch leaves out.
     fn env_file(&self, home: &Path) -> Result<(), Shadowed> {
         let file = home.join(".env");
         let shown = file.display();
@@ -120,8 +120,8 @@ impl Run for Codex {
     }
 }
 
-/// The programs that the script of the npm package starts, wherever it looks for them (0.171.0): in the package for this
-/// machine, below its own or beside it, else in itself.
+/// The programs that the npm package's script starts, in every place in which it looks (0.171.0): in the package for
+/// this machine, below its own package or beside it, else in its own.
 fn behind_npm(program: &Path) -> Vec<PathBuf> {
     let Ok(script) = fs_err::canonicalize(program) else { return Vec::new() };
     let Some(package) = script.ancestors().nth(2).filter(|_| script.ends_with("@openai/codex/bin/codex.js")) else {
@@ -149,8 +149,8 @@ const PASSED: &[Passed] = &[
     flag("--oss"),
 ];
 
-/// Keys of Codex's configuration that `-c` may set: the model, where it is served, and how it
-/// thinks. One that ends in a dot stands for all below it.
+/// The keys of Codex's configuration that `-c` may set: the model, its service and its reasoning. A key that ends in a
+/// dot stands for every key below it.
 const KEYS: &[&str] = &[
     "hide_agent_reasoning",
     "model",
@@ -166,7 +166,7 @@ const KEYS: &[&str] = &[
     "tools.update_plan.",
 ];
 
-/// What Codex 0.171.0 may be told. Not here: what makes it a part of another session, or sends its logins elsewhere.
+/// The variables that Codex 0.171.0 may get. Missing are those that join another session or send its logins elsewhere.
 const PASSES: &[&str] = &[
     "CODEX_HOME",
     "CODEX_SQLITE_HOME",
@@ -178,7 +178,7 @@ const PASSES: &[&str] = &[
     "CODEX_OSS_PORT",
 ];
 
-/// What it sets for the programs that it starts, this one among them.
+/// The names that the vendor sets for programs that it starts, which this one may be.
 const MARKS: &[&str] = &[
     "CODEX_CI",
     "CODEX_INTERNAL_ORIGINATOR_OVERRIDE",
@@ -292,7 +292,7 @@ mod tests {
         let own = write(&format!("codex/node_modules/@openai/codex-linux-x64/{native}"));
         fs_err::os::unix::fs::symlink(&script, root.path().join("codex")).unwrap();
         assert_eq!(behind_npm(&root.path().join("codex")), [own, beside]);
-        // a script of somebody else's is not known
+        // the programs behind another script are unknown
         assert_eq!(behind_npm(&write("other/bin/codex.js")), Vec::<PathBuf>::new());
     }
 

@@ -1,4 +1,4 @@
-//! Codex's rollout file, which tells what really ran by the ids that the hook saw.
+//! Codex's rollout file: the calls that really ran, by the ids that the hook saw.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::adapter::run::{CallEnd, Journal, Journaled, JournaledCall, JournaledS
 use crate::os::{self, LINES, MOST, open_regular, too_long, unread};
 use crate::protocol::UNATTENDED;
 
-/// Codex's rollouts, below its folder.
+/// Codex's rollouts below its folder.
 #[derive(Debug)]
 pub struct Rollouts;
 
@@ -36,7 +36,7 @@ impl Journal for Rollouts {
         named(path, session)
     }
 
-    /// Commands, patches, pictures, agents and calls of MCP tools do (0.171.0); what is asked of Codex itself does not.
+    /// Commands, patches, pictures, agents and MCP calls leave one (0.171.0); calls that Codex itself answers do not.
     fn leaves_record(&self, tool: &str) -> bool {
         matches!(tool, "Bash" | "apply_patch" | "view_image" | "spawn_agent")
             || tool.starts_with(Codex::FACTS.mcp.prefix)
@@ -49,28 +49,27 @@ impl Journal for Rollouts {
     }
 }
 
-/// What Codex 0.171.0 tells the model of a call that needed an approval which nobody could give, by tool; none is those of
-/// MCP servers.
+/// The text that Codex 0.171.0 gives the model about a call that needed an approval which nobody could give, by tool;
+/// MCP tools have no entry.
 const UNAPPROVED: [(&[&str], &str); 3] = [
     (&["Bash"], "reject command"),
     (&["apply_patch"], "rejected by user approval settings"),
     (&[], "requires approval, but approval policy is never"),
 ];
 
-/// How words begin that the model is told of a command that runs, or has run: its record comes when it ends.
+/// The beginning of the model's text about a command that runs or has run: its record comes when it ends.
 const COMMAND: &str = "Chunk ID: ";
 
-/// The tool that commands are run by; a hook has another name for it.
+/// The tool that runs commands; hooks get it under another name.
 const COMMANDS: &str = "exec_command";
 
-/// How words begin that tell the model of a success, where they are neither JSON nor parts.
+/// Beginnings of texts about success that are neither JSON nor parts.
 const WELL: [&str; 4] = ["Exit code: 0", "Plan updated", "Wall time: ", "It is "];
 
-/// Tools that are no call of their own: a script is what its calls are, and the others wait, or look for tools.
+/// Tools that are no call of their own: a script consists of its calls, and the others wait, or look for tools.
 const NO_TOOL: [&str; 3] = ["exec", "wait", "tool_search"];
 
-/// Items that are no call, or one that only waits (0.171.0). Any other kind has to have been put to
-/// the hook.
+/// Items that are no call, or only wait (0.171.0). Items of any other kind must have been put to the hook.
 const NO_CALL: [&str; 11] = [
     "UserMessage",
     "AgentMessage",
@@ -82,21 +81,21 @@ const NO_CALL: [&str; 11] = [
     "EnteredReviewMode",
     "ExitedReviewMode",
     "Sleep",
-    // what became of an agent whose start was a call
+    // the progress of an agent, whose start was a call
     "SubAgentActivity",
 ];
 
-/// The longest first record of a rollout that is read, in bytes; it holds the session's instructions.
+/// The longest first record that is read, in bytes; it holds the session's instructions.
 const FIRST: u64 = 16 * 1024 * 1024;
 
-/// Its own, and, where the same session started them, those of its sub-agents.
+/// The session's own rollout, and those of the sub-agents that it started.
 fn files(home: &Path, session: &str) -> Vec<PathBuf> {
     let mut found = walk(home);
     found.retain(|path| belongs(path, session));
     found
 }
 
-/// All rollout files below the vendor's folder.
+/// Every rollout file below the vendor's folder.
 fn walk(home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![home.join("sessions")];
@@ -117,7 +116,7 @@ fn named(path: &Path, session: &str) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains(session))
 }
 
-/// By its name, or by the session that its first record names.
+/// Whether a rollout is this session's, by its name or by the session in its first record.
 fn belongs(path: &Path, session: &str) -> bool {
     if named(path, session) {
         return true;
@@ -164,7 +163,7 @@ fn hear(event: TurnEvent, at: Option<&str>, own: bool, into: &mut Journaled) {
             into.calls.push(JournaledCall { id, tool, input, nested: !own, end: None });
         }
         TurnEvent::Result(end) => match into.calls.iter_mut().find(|call| call.id == end.call_id) {
-            // what really ran is a better word than what the model was told
+            // a record of what ran is better than the text that the model got
             Some(call) if call.end.as_ref().is_none_or(|before| before.told && !end.told) => call.end = Some(end),
             Some(_) => {}
             None => {
@@ -186,7 +185,7 @@ fn hear(event: TurnEvent, at: Option<&str>, own: bool, into: &mut Journaled) {
     }
 }
 
-/// The tool whose call leaves a record of this kind, by the name that it has for a hook.
+/// The tool whose calls leave a record of this kind, under its name for hooks.
 fn tool_of(item: &Value) -> String {
     let word = |at| text(item, at).unwrap_or_default();
     match word("/type") {
@@ -198,7 +197,7 @@ fn tool_of(item: &Value) -> String {
     }
 }
 
-/// The newest folders are looked into first: a person's hold thousands of files.
+/// The newest folders come first, since a user may have thousands of files.
 fn file(home: &Path, id: &str) -> Option<PathBuf> {
     let mut left = vec![home.join("sessions")];
     while let Some(path) = left.pop() {
@@ -239,7 +238,7 @@ fn told(record: &Value) -> (Option<String>, Vec<TurnEvent>) {
     (owned(record, "/timestamp"), event.into_iter().collect())
 }
 
-/// A call as the model made it, by the name that its tool has for a hook.
+/// A call of the model's, with its tool's name for hooks.
 fn requested(record: &Value) -> Option<TurnEvent> {
     let name = text(record, "/payload/name").filter(|name| !NO_TOOL.contains(name))?;
     let (given, patch) = (text(record, "/payload/arguments"), text(record, "/payload/input"));
@@ -253,7 +252,7 @@ fn requested(record: &Value) -> Option<TurnEvent> {
     };
     let tool = match text(record, "/payload/namespace") {
         _ if name == COMMANDS => "Bash".into(),
-        // no second seam where either side already brings an underscore
+        // no second separator where either side has an underscore already
         Some(space) if space.starts_with("mcp__") && !space.ends_with('_') && !name.starts_with('_') => {
             format!("{space}__{name}")
         }
@@ -263,12 +262,12 @@ fn requested(record: &Value) -> Option<TurnEvent> {
     Some(TurnEvent::Requested { call_id: owned(record, "/payload/call_id")?, tool, input, nested: false })
 }
 
-/// What the model was told of a call, or of a script. Of one that left no record, that is all there is: what is not known
-/// to be said of a success is a failure.
+/// The text that the model got about a call or a script. Without a record there is nothing else, and a text that is not
+/// known to report success counts as failure.
 fn answered(record: &Value) -> Option<TurnEvent> {
     let content = output(record);
     if is_script(record) {
-        // one that runs on is told of again
+        // a script that runs on is reported again
         return (!content.starts_with("Script running")).then_some(TurnEvent::Script { content });
     }
     let by_hook = blocked(record);
@@ -279,7 +278,7 @@ fn answered(record: &Value) -> Option<TurnEvent> {
         return None;
     }
     let unapproved = UNAPPROVED.iter().any(|(_, words)| content.contains(words)) && !by_hook;
-    // Codex answers in JSON, in parts, or not at all, where it has done what it was asked
+    // for success Codex answers in JSON, in parts, or with an empty text
     let well = content.is_empty()
         || serde_json::from_str(&content).is_ok_and(|value: Value| value.is_object() || value.is_array())
         || record.pointer("/payload/output").is_some_and(Value::is_array)
@@ -297,7 +296,7 @@ fn answered(record: &Value) -> Option<TurnEvent> {
     }))
 }
 
-/// What the model says or thinks. Here it stands in one row with its calls.
+/// The model's text and reasoning. Here it comes in sequence with the calls.
 fn said(record: &Value) -> Option<TurnEvent> {
     match text(record, "/payload/item/type")? {
         "AgentMessage" => {
@@ -312,12 +311,12 @@ fn said(record: &Value) -> Option<TurnEvent> {
     }
 }
 
-/// What the model was told of a call.
+/// The text that the model got about a call.
 fn output(record: &Value) -> String {
     owned(record, "/payload/output").unwrap_or_else(|| words(record, "/payload/output"))
 }
 
-/// Whether it is the output of a script of several calls, each with an id of its own.
+/// Whether this is the output of a script of several calls, each with an id of its own.
 fn is_script(record: &Value) -> bool {
     list(record, "/payload/output")
         .iter()
@@ -325,12 +324,12 @@ fn is_script(record: &Value) -> bool {
         .any(|text| text.starts_with("Script "))
 }
 
-/// The words of a list of parts.
+/// The text of a list of parts.
 fn words(record: &Value, at: &str) -> String {
     list(record, at).iter().filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n")
 }
 
-/// What is left of the limits that the service has told of.
+/// The state of the limits that the service reported.
 fn limits(record: &Value) -> Vec<TurnEvent> {
     let info = |window: &&str| {
         let at = |name: &str| record.pointer(&format!("/payload/rate_limits/{window}/{name}")).cloned();
@@ -363,8 +362,8 @@ fn result(record: &Value) -> Option<TurnEvent> {
     .filter(|_| !kind.is_empty())
 }
 
-/// Whether these words are what the vendor says of a call that a hook blocked: all of them, or the error that ended a
-/// script of several.
+/// Whether this text reports a call that a hook blocked: as a whole, or as the error that ended a script of several
+/// calls.
 fn said_blocked(words: &str) -> bool {
     let words = words.rsplit("Script error:\n").next().unwrap_or(words);
     ["Command blocked by PreToolUse hook: ", "Tool call blocked by PreToolUse hook: "]
@@ -380,7 +379,7 @@ fn blocked(record: &Value) -> bool {
     }
 }
 
-/// A call that no hook ever sees.
+/// A call that hooks never see.
 fn unseen(record: &Value) -> Option<(String, String)> {
     let word = |at| text(record, at).unwrap_or_default();
     if word("/payload/type") != "item_completed" {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::adapter::run::Shadowed;
 use crate::os;
 
-/// The longest file of command rules that is read, in bytes.
+/// The longest rules file that is read, in bytes.
 const LONGEST_RULES: usize = 1024 * 1024;
 
-/// The machine's rules for commands, which are read whatever the command line says (0.171.0): a command that one of them
-/// allows runs outside the sandbox, and nobody is asked.
+/// Check the machine's command rules, which Codex reads in every launch (0.171.0): a command that one of them allows
+/// runs outside the sandbox without asking anybody.
 pub fn narrow(folder: &Path) -> Result<(), Shadowed> {
     let unread = |path: &Path, why: &str| {
         Shadowed::by(path.display(), format!("it cannot be read, so it is not known to be harmless: {why}"))
@@ -36,8 +36,8 @@ pub fn narrow(folder: &Path) -> Result<(), Shadowed> {
     })
 }
 
-/// Whether a file of rules has nothing in it but rules that forbid or ask. It is a program, and one of which that cannot
-/// be told is taken to allow; so is a rule without a decision, which the vendor takes to allow too.
+/// Whether every rule in a file forbids or asks. The file is a program; if it is not plain, it counts as allowing, and
+/// so does a rule without a decision, which the vendor counts as allowing too.
 fn only_narrows(text: &str) -> bool {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let code: String = lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect();
@@ -50,7 +50,7 @@ fn only_narrows(text: &str) -> bool {
     rules.next().is_some_and(str::is_empty) && rules.all(narrows)
 }
 
-/// Whether this is one pair of brackets and what is in it, and nothing more.
+/// Whether this is one pair of brackets with its content, and nothing else.
 fn is_one_call(text: &str) -> bool {
     let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
     for (at, c) in text.char_indices() {
@@ -90,7 +90,7 @@ mod tests {
                 true,
             ),
             ("prefix_rule(pattern=[\"touch\"], decision=\"allow\")", false),
-            // what says nothing allows
+            // a rule without a decision allows
             ("prefix_rule(pattern=[\"touch\"])", false),
             ("prefix_rule(pattern=[\"rm\"], decision=\"forbidden\")\nprefix_rule(pattern=[\"touch\"])", false),
             (

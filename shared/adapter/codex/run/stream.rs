@@ -1,23 +1,22 @@
-//! Codex's `exec --json` (measured on 0.171.0). Its items carry ids of their own, so calls are
-//! told apart here only to name the ones that failed; what ran is read from the rollout.
+//! Codex's `exec --json` (measured on 0.171.0). Its items have ids of their own, so calls are read here only to name
+//! the failed ones; the rollout tells which calls ran.
 
 use serde_json::{Value, json};
 
 use crate::adapter::run::record::{figures, owned, text};
 use crate::adapter::run::{CallEnd, Figures, Stream, TurnEvent, Warning};
 
-/// How the vendor's words begin where the variable that should hold a key is not set.
+/// The beginning of the vendor's message about a missing variable for the key.
 const NO_KEY: &str = "Missing environment variable";
 
-/// And while it tries to reach the model's service.
+/// The beginning of its messages while it tries to reach the model's service.
 const TRIES: &str = "Reconnecting";
 
-/// Reads the stream.
 #[derive(Debug, Default)]
 pub struct ExecJson {
     messages: u64,
     errors: Vec<String>,
-    /// Calls that were told when they began.
+    /// Calls that were reported when they began.
     begun: Vec<String>,
 }
 
@@ -46,7 +45,7 @@ impl Stream for ExecJson {
                 facts: Box::new(json!({"subtype": "turn.completed"})),
             }],
             "turn.failed" => vec![self.failed(text(record, "/error/message"))],
-            // said before the terminal record, and again in it
+            // this comes before the terminal record, which repeats it
             "error" => {
                 let Some(words) = owned(record, "/message").filter(|words| !words.trim().is_empty()) else {
                     return Vec::new();
@@ -89,7 +88,7 @@ impl ExecJson {
                 self.messages += 1;
                 vec![TurnEvent::Text { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
             }
-            // an item has an id of its own, and none of the model call that it came from
+            // an item has an id of its own, but none of its model call
             "reasoning" => {
                 vec![TurnEvent::Thinking { text: text(record, "/item/text").unwrap_or_default().into(), request: None }]
             }
@@ -109,13 +108,13 @@ impl ExecJson {
     }
 }
 
-/// The status of the model's service that an error names.
+/// The HTTP status in an error of the model's service.
 fn status(error: &str) -> Option<u16> {
     let (_, rest) = error.split_once("unexpected status ")?;
     rest.split(' ').next()?.parse().ok()
 }
 
-/// The call that an item is, by the name its tool has for the hook.
+/// The call of an item, with its tool's name for hooks.
 fn call(record: &Value) -> Option<TurnEvent> {
     let item = record.get("item")?;
     let (tool, input) = match text(item, "/type")? {

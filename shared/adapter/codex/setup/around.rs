@@ -1,4 +1,4 @@
-//! The surroundings that Codex gives a hook besides its line: the environment, with what `.env` puts into it, and the shell.
+//! The hook's surroundings besides its line: the environment, with the variables of `.env`, and the shell.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use crate::adapter::codex::setup::shell::{ShellKind, hook_shell};
 use crate::adapter::setup::report::Loss;
 use crate::os::obeyed::obeyed;
 
-/// The environment and the shell of a hook of Codex's.
+/// The environment and the shell of Codex's hooks.
 #[derive(Debug)]
 pub struct Around {
-    /// The file that is put into the environment before anything else is done.
+    /// The file whose variables Codex adds to its environment first of all.
     pub file: PathBuf,
-    /// The variables that it puts there, the last of a name last; why they cannot be told.
+    /// The file's variables, the last of a name last; or the reason why they cannot be told.
     pub set: Result<Vec<(String, String)>, String>,
     /// The shell that runs a hook's line.
     pub shell: PathBuf,
-    /// The files and variables that it obeys.
+    /// The kind of the shell, which determines the files and variables that it obeys.
     pub kind: ShellKind,
 }
 
 impl Around {
-    /// As it is for a Codex that is started in this folder, from this environment, with this home.
+    /// The surroundings for a Codex that starts in this folder, with this environment and this home.
     pub fn of(home: &Path, folder: &Path, environment: Environment<'_>) -> Around {
         let file = home.join(".env");
         let set = codex_env_file(&file);
@@ -40,15 +40,14 @@ impl Around {
         self.set.as_deref().unwrap_or_default()
     }
 
-    /// A variable as a hook has it.
+    /// The variable in the hook's environment.
     pub fn variable(&self, name: &str, environment: Environment<'_>) -> Option<OsString> {
         let set = self.set().iter().rev().find(|(set, _)| set == name);
         set.map(|(_, value)| value.into()).or_else(|| environment(name))
     }
 
-    /// The losses by these variables: what answers for a hook in its place, or moves the configuration that the entry
-    /// stands in.
-    /// `names` are those of the environment; `sealed_off` says whether the line holds against functions.
+    /// The losses through these variables: those that answer in the hook's place, or move the configuration that holds
+    /// the entry. `names` are those of the environment; `sealed_off` tells whether the line withstands shell functions.
     pub fn losses<'a>(
         &self,
         names: impl Iterator<Item = &'a OsStr>,
@@ -83,14 +82,14 @@ impl Around {
         all
     }
 
-    /// The way in which a variable of this name answers for the hook, if it does. In a file that is there for Codex alone nobody has
-    /// a good reason for a name that the loader obeys; in an environment only what puts code into a program is one.
+    /// The way in which a variable of this name answers for the hook, if there is one. A name that the loader obeys has
+    /// no good reason in a file for Codex alone; in an environment only names that put code into a program count.
     fn answers(&self, name: &str, sealed_off: bool, in_file: bool) -> Option<String> {
         let shell = match name {
             "BASH_ENV" => self.kind == ShellKind::Bash,
             // sh may be bash
             "SHELLOPTS" => self.kind != ShellKind::Zsh,
-            // how they are spelled is bash's, and was another once
+            // the spelling of these names is bash's own, and has changed before
             _ if ["BASH_FUNC_echo", "BASH_FUNC_exit"].iter().any(|known| name.starts_with(known)) => {
                 self.kind != ShellKind::Zsh && !sealed_off
             }
@@ -127,7 +126,7 @@ mod tests {
         assert_eq!(losses(ShellKind::Bash, "", false), ["BASH_ENV", "BASH_FUNC_echo%%", "SHELLOPTS", "LD_PRELOAD"]);
         assert_eq!(losses(ShellKind::Sh, "", true), ["SHELLOPTS", "LD_PRELOAD"]);
         assert_eq!(losses(ShellKind::Zsh, "", false), ["LD_PRELOAD"]);
-        // named once, and where it is set last
+        // reported once, at the last place that sets it
         let text = "BASH_ENV=/x\nLD_LIBRARY_PATH=/y\nBASH_ENV=/z\nOPENAI_API_KEY=k\nHOME=/elsewhere\n";
         assert_eq!(losses(ShellKind::Bash, text, true), ["BASH_ENV", "LD_LIBRARY_PATH", "SHELLOPTS", "LD_PRELOAD"]);
     }

@@ -1,5 +1,4 @@
-//! `$CODEX_HOME/.env`, which Codex puts into its environment, and so into that of every hook, before it does anything
-//! else (release 0.171.0).
+//! `$CODEX_HOME/.env`: Codex first of all adds it to its environment, and so to that of every hook (release 0.171.0).
 
 use std::path::Path;
 
@@ -9,17 +8,17 @@ use crate::seal::Refusal;
 /// The longest such file that is read, in bytes.
 const LIMIT: usize = 1024 * 1024;
 
-/// Names that Codex leaves out begin so, in letters of either case.
+/// The beginning of names that Codex leaves out, in letters of either case.
 const OWN: &str = "CODEX_";
 
-/// The variables that Codex takes from this file, in its order: of a name that stands there twice, the last counts. A file that is not
-/// there sets nothing. It is read by the same reader that the release has (dotenvy 0.15.7): a line that this cannot read
-/// is passed over, and the next one counts.
+/// The variables that Codex takes from this file, in its order: of a name that stands there twice, the last counts. A
+/// missing file sets nothing. The reader is the one of the release (dotenvy 0.15.7): a line that it cannot read is
+/// skipped, and the next one counts.
 ///
 /// # Errors
-/// Why it cannot be read, and so what Codex takes from it is not known.
+/// The reason why the file cannot be read, so that its effect on Codex is unknown.
 pub fn codex_env_file(path: &Path) -> Result<Vec<(String, String)>, String> {
-    // Codex passes over one that it cannot open, and reads anything that it can, a FIFO too
+    // Codex skips a file that it cannot open, and reads everything that it can open, even a FIFO
     if fs_err::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Ok(Vec::new());
     }
@@ -47,7 +46,7 @@ mod tests {
             ("  export   BASH_ENV = '/x y' # why\n", &[("BASH_ENV", "/x y")]),
             ("# BASH_ENV=/x\nA=1\n", &[("A", "1")]),
             ("A='1\nBASH_ENV=/x\n'\n", &[("A", "1\nBASH_ENV=/x\n")]),
-            // what cannot be read is passed over
+            // an unreadable line is skipped
             ("a line of words\nBASH_ENV=/x\n", &[("BASH_ENV", "/x")]),
             ("\u{feff}A=1\nBASH_ENV=/x\n", &[("BASH_ENV", "/x")]),
             ("A=1\nA=2\n", &[("A", "1"), ("A", "2")]),

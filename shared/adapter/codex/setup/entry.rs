@@ -10,7 +10,7 @@ use crate::adapter::codex::CONTEXT_TOKENS;
 use crate::adapter::setup::terms::{EntryTerms, unquoted};
 use crate::seal::Digest;
 
-/// The events that the guard has to hear, with the names that trust goes by.
+/// The events that the guard must hear, with their names in trust keys.
 pub const EVENTS: [(&str, &str); 5] = [
     ("PreToolUse", "pre_tool_use"),
     ("PermissionRequest", "permission_request"),
@@ -19,15 +19,15 @@ pub const EVENTS: [(&str, &str); 5] = [
     ("SubagentStart", "subagent_start"),
 ];
 
-/// The features that the guard needs, and how they have to stand: hooks at all, and no terminal,
-/// since what is typed into one is seen by no hook.
+/// The features that the guard needs, with their values: hooks on, and terminals off, since no hook sees input typed
+/// into one.
 pub const FEATURES: [(&str, bool); 2] = [("hooks", true), ("unified_exec_tty", false)];
 
-/// By what name the vendor calls the file in which settings of the command line would stand.
+/// The vendor's name for the file of settings from the command line.
 pub const SESSION: &str = "/<session-flags>/config.toml";
 
-/// Seconds that the vendor gives an entry of a file with this command, above those that `timeout` gives the hook, above
-/// the deadline that is on the hook's line: when the vendor's run out, the call runs.
+/// The seconds of an entry with this command in a file. They lie above those that `timeout` gives the hook, which lie
+/// above the deadline on the hook's line: when the vendor's time runs out, the call runs.
 fn limit(command: &str) -> u32 {
     let words = parts(command).and_then(|parts| unquoted(parts.words)).unwrap_or_default();
     let line = words.split_first().and_then(|(program, flags)| Some(EntryTerms::of(flags)?.registration(program)));
@@ -36,43 +36,42 @@ fn limit(command: &str) -> u32 {
 
 const LIMITS: [&str; 2] = ["/usr/bin/timeout", "/bin/timeout"];
 
-/// The words behind `timeout`, for a hook that may take so many seconds.
+/// The words of `timeout` for a hook with this many seconds.
 fn limit_words(patience: u32) -> String {
     format!(" -k 1 {} ", patience + 5)
 }
 
-/// The head of the line. In its POSIX mode, which a plain assignment switches on, bash finds `unset` and `exit`
-/// before any function of that name; `echo` it finds after one, so that is taken out. Without this a function of the
-/// environment (`BASH_FUNC_exit%%`) answers for the line (bash 5.2; zsh and dash take none from there).
+/// The head of the line. In POSIX mode, which a plain assignment switches on, bash finds `unset` and `exit` before
+/// functions of these names; `echo` comes after a function, so that function is removed. Without the head, a function
+/// in the environment (`BASH_FUNC_exit%%`) answers for the line (bash 5.2; zsh and dash take no functions from it).
 const HEAD: &str = "POSIXLY_CORRECT=1; unset -f echo 2>/dev/null; ";
 
 const END: &str = " || { echo '(this call was not run)' >&2; exit 2; }";
 
 /// The command of an entry.
 ///
-/// Codex lets a call run when its hook fails, so the line turns every failure into exit 2. The
-/// text after it is unconditional: exit 2 counts only with something on stderr, and the hook's own
-/// may be lost.
+/// Codex runs a call if its hook fails, so the line turns every failure into exit 2. It always writes a text then: exit
+/// 2 counts only with text on stderr, and the hook's own may be lost.
 pub fn command(line: &Registration) -> String {
     let limit = LIMITS.into_iter().find(|path| Path::new(path).is_file());
     let limit = limit.map(|path| format!("{path}{}", limit_words(line.patience))).unwrap_or_default();
     format!("{HEAD}{limit}{}{END}", line.shell_words())
 }
 
-/// A command, taken apart: one that [`command`] builds for a file, by this release or an older one.
+/// The parts of a command that [`command`] built for a file, in this release or an older one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts<'a> {
     /// The hook's own words.
     pub words: &'a str,
-    /// Functions of the environment are kept from answering for the line: from 0.1.1 on.
+    /// Whether functions in the environment are kept from answering for the line; so from 0.1.1 on.
     pub sealed_off: bool,
-    /// The program that limits the hook's time, where there is one.
+    /// The program that limits the hook's time, if there is one.
     pub limit: Option<&'static str>,
-    /// The seconds that the hook itself has by that limit.
+    /// The hook's own seconds by that limit.
     pub patience: Option<u32>,
 }
 
-/// Take a command apart, if it is built as [`command`] builds it, or built it in 0.1.0.
+/// Split a command, if it has the form of [`command`] in this release or in 0.1.0.
 pub fn parts(command: &str) -> Option<Parts<'_>> {
     let words = command.strip_suffix(END)?;
     let (sealed_off, words) = match words.strip_prefix(HEAD) {
@@ -96,7 +95,7 @@ struct HookIdentity<'a> {
     hooks: [Handler<'a>; 1],
 }
 
-/// Keys in sorted order, as the hash has them.
+/// The keys in sorted order, as in the hash.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Handler<'a> {
@@ -108,9 +107,9 @@ struct Handler<'a> {
     r#type: &'a str,
 }
 
-/// The `additionalContextLimit` of the entry of this event, by either of its names. An event that takes no context
-/// must have none: the vendor then ignores the key with a complaint, leaves it out of the hash as
-/// well, and an entry whose hash has it is not trusted and never runs (release 0.171.0, measured).
+/// The `additionalContextLimit` of this event's entry, by either of its names. An event without context must have none:
+/// the vendor then ignores the key with a complaint and leaves it out of the hash, so an entry whose hash has it is not
+/// trusted and never runs (release 0.171.0, measured).
 fn context_limit(event: &str) -> Option<u32> {
     (!matches!(event, "permission_request" | "PermissionRequest")).then_some(CONTEXT_TOKENS)
 }
@@ -120,8 +119,8 @@ pub fn trusted_hash(event: &str, command: &str) -> String {
     hash(event, command, limit(command))
 }
 
-/// The hash by which Codex trusts an entry of ours at this event: over compact JSON with sorted
-/// keys, the timeout as it will hold (release 0.171.0, compared with its own `hooks/list`).
+/// The hash by which Codex trusts an entry of ours at this event: over compact JSON with sorted keys and the effective
+/// timeout (release 0.171.0, compared with its own `hooks/list`).
 fn hash(event: &str, command: &str, timeout: u32) -> String {
     let handler =
         Handler { additional_context_limit: context_limit(event), r#async: false, command, timeout, r#type: "command" };
@@ -129,8 +128,7 @@ fn hash(event: &str, command: &str, timeout: u32) -> String {
     format!("sha256:{}", Digest::of(&identity))
 }
 
-/// The key of a trust: the file by its absolute path, the event by its other name, and which entry
-/// of it this is.
+/// The key of a trust: the file's absolute path, the event's other name, and the entry's two numbers in it.
 pub fn trust_key(config: &str, event: &str, group: usize, entry: usize) -> String {
     format!("{config}:{event}:{group}:{entry}")
 }
@@ -145,15 +143,14 @@ pub fn group(event: &str, command: &str) -> String {
     )
 }
 
-/// The table of a trust. It says that the entry is on: where it does not, a `-c` that says otherwise and is merged with
-/// it has the last word, and nobody is told.
+/// The table of a trust. It states that the entry is on: otherwise a `-c` that is merged with it could silently switch
+/// the entry off.
 pub fn trust(key: &str, hash: &str) -> String {
     format!("[hooks.state.{}]\ntrusted_hash = {}\nenabled = true\n", basic(key), basic(hash))
 }
 
-/// The part of a `config.toml` that holds the entries and their trust. `config` is the absolute
-/// path of that file, which the trust is keyed by, and its entries must be the first of their
-/// events there.
+/// The part of a `config.toml` with the entries and their trust. `config` is the absolute path of that file, which the
+/// trust's keys contain; the entries must be the first of their events there.
 pub fn config(line: &Registration, config: &str) -> String {
     let command = command(line);
     let mut out = features();
@@ -166,9 +163,8 @@ pub fn config(line: &Registration, config: &str) -> String {
     out
 }
 
-/// The values of `-c` that give one session the entries, their trust, and the two features that
-/// the guard stands on. Given so they win over a trusted project that says otherwise, and outlast
-/// any change of a file.
+/// The values of `-c` that give one session the entries, their trust, and the two features that the guard needs. They
+/// override a trusted project, and hold through every change of a file.
 pub fn session(line: &Registration) -> Vec<String> {
     let (command, timeout) = (command(line), line.timeout());
     let mut values: Vec<String> = FEATURES.iter().map(|(key, on)| format!("features.{key}={on}")).collect();
@@ -180,15 +176,15 @@ pub fn session(line: &Registration) -> Vec<String> {
             basic(&command)
         ));
         let key = basic(&trust_key(SESSION, trusted, 0, 0));
-        // a word of the user's own configuration about this key would hold where ours has none
+        // without an `enabled` of ours, the one in the user's own configuration would count
         state.push(format!("{key}={{trusted_hash=\"{}\",enabled=true}}", hash(trusted, &command, timeout)));
     }
     values.push(format!("hooks.state={{{}}}", state.join(",")));
     values
 }
 
-/// A `requirements.toml`: entries that need no trust and that nobody's configuration can switch
-/// off, since the features are pinned beside them; every other hook is shut out.
+/// A `requirements.toml` with entries that need no trust. Nobody's configuration can switch them off, since the
+/// features are pinned beside them, and every other hook is shut out.
 pub fn managed(line: &Registration) -> String {
     let command = command(line);
     let mut out = format!("allow_managed_hooks_only = true\n\n{}", features());

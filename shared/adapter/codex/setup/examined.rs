@@ -1,4 +1,4 @@
-//! Codex's configuration, read where it is started and gone through.
+//! An examination of the configuration that Codex reads in one folder.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use crate::adapter::setup::{Depth, Examined, Trial, Unplaced, WholeEntry, Wiring
 use crate::os::permissions;
 use crate::os::release::{Installed, Release, installed};
 
-/// The configuration that is read in a folder.
+/// The configuration that is read in one folder.
 pub(super) struct ReadConfig {
     places: ConfigFiles,
     files: Vec<ConfigFile>,
     around: Around,
-    /// A project that is not trusted has no say.
+    /// Whether a project that is not trusted has no effect.
     gated: bool,
 }
 
@@ -37,7 +37,7 @@ impl ReadConfig {
         Ok(ReadConfig { files: places.read(), places, around, gated })
     }
 
-    /// A project's file is heard.
+    /// Whether a project's file has an effect.
     fn trusts(&self, file: &ConfigFile) -> bool {
         let user = self.files.iter().find(|file| file.rank == ConfigRank::User).and_then(|file| file.root.as_ref());
         !self.gated || self.places.trusted(user, &file.path)
@@ -97,7 +97,7 @@ fn own(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name)
 }
 
-/// Say what the environment does to the line, and which files its shell reads before it.
+/// Report the environment's effects on the line, and the files that its shell reads first.
 fn environment(around: &Around, guard: &WholeEntry, configuration: &Path, report: &mut Report) {
     let file = around.file.display().to_string();
     let status = match &around.set {
@@ -129,7 +129,7 @@ fn seen(file: &ConfigFile) -> SeenFile {
     SeenFile::new(file.rank.word(), &file.path, status, entries, root.map(others))
 }
 
-/// The complete entries, trusted where they have to be, the strongest last. Where there is none, the report says what is
+/// The complete entries, trusted where that is needed, the strongest last. If there is none, the report gets what is
 /// there instead.
 fn entries(files: &[ConfigFile], report: &mut Report) -> Vec<WholeEntry> {
     let mut all = Vec::new();
@@ -219,7 +219,7 @@ fn complete(at: usize, config: &ConfigFile, all: All) -> Result<WholeEntry, (Liv
     }
 }
 
-/// Say what takes the guard away, and what would under another start.
+/// Report what disables the guard, and what would disable it in another start.
 fn losses(files: &[ConfigFile], guard: ConfigRank, trusted: &dyn Fn(&ConfigFile) -> bool, report: &mut Report) {
     let counts = |config: &&ConfigFile| match config.rank {
         ConfigRank::Project => trusted(config),
@@ -230,7 +230,7 @@ fn losses(files: &[ConfigFile], guard: ConfigRank, trusted: &dyn Fn(&ConfigFile)
     let user =
         files.iter().find(|config| config.rank == ConfigRank::User).map(|config| config.path.display().to_string());
     for config in files.iter().filter(|config| config.rank == ConfigRank::Profile) {
-        // merged over the user's own (measured); of no other config is it
+        // merged over the user's own (measured); no other file's is
         let state = config.root.as_ref().and_then(|root| root.find(&["hooks", "state"])).map(Spanned::members);
         for member in state.unwrap_or_default() {
             let ours = user.as_ref().is_some_and(|user| member.key.starts_with(&format!("{user}:")));
@@ -271,7 +271,7 @@ fn losses(files: &[ConfigFile], guard: ConfigRank, trusted: &dyn Fn(&ConfigFile)
     }
 }
 
-/// Name the files that zsh reads before it runs the line.
+/// Report the files that zsh reads before it runs the line.
 fn start_up(around: &Around, report: &mut Report) {
     let folder = |name: &str| around.variable(name, &own).map(PathBuf::from);
     for file in zsh_start_up(folder("HOME").as_deref(), folder("ZDOTDIR").as_deref()) {

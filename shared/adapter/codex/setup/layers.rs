@@ -1,5 +1,5 @@
-//! The files that Codex reads, and what in them takes the guard away. ConfigFiles add their hooks up;
-//! of a feature the strongest layer's word holds.
+//! The files that Codex reads, and their values that disable the guard. The hooks of all files add up; of a feature,
+//! the strongest layer's value counts.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::adapter::setup::file::text_of;
 use crate::adapter::setup::report::Loss;
 use crate::adapter::setup::tree::{self, Spanned};
 
-/// The older name of `hooks`. The vendor takes it still, with a warning.
+/// The older name of `hooks`. The vendor still accepts it, with a warning.
 const OLD_HOOKS: &str = "codex_hooks";
 
 /// The places of files, the weakest first.
@@ -18,7 +18,7 @@ const OLD_HOOKS: &str = "codex_hooks";
 pub enum ConfigRank {
     /// `/etc/codex/config.toml`
     System,
-    /// `config.toml` in Codex's home: where our entries stand.
+    /// `config.toml` in Codex's home, which holds our entries.
     User,
     /// `NAME.config.toml` in Codex's home, read with `-p NAME`.
     Profile,
@@ -26,7 +26,7 @@ pub enum ConfigRank {
     Project,
     /// `/etc/codex/managed_config.toml`
     Managed,
-    /// `/etc/codex/requirements.toml`, which holds over all others.
+    /// `/etc/codex/requirements.toml`, which overrides all others.
     Requirements,
     /// A `hooks.json`, beside the configuration of its layer.
     Hooks,
@@ -47,10 +47,10 @@ impl ConfigRank {
     }
 }
 
-/// Where the files are looked for.
+/// The places of the files.
 #[derive(Debug, Clone)]
 pub struct ConfigFiles {
-    /// `/etc`, but in a test.
+    /// `/etc`, except in tests.
     pub etc: PathBuf,
     /// Codex's home.
     pub home: PathBuf,
@@ -58,14 +58,14 @@ pub struct ConfigFiles {
     pub project: PathBuf,
 }
 
-/// A file that the configuration is read from.
+/// A configuration file.
 #[derive(Debug)]
 pub struct ConfigFile {
     /// Its place among the others.
     pub rank: ConfigRank,
     /// The file.
     pub path: PathBuf,
-    /// There is such a file.
+    /// Whether the file exists.
     pub present: bool,
     /// Its content, if it loads.
     pub root: Option<Spanned>,
@@ -73,10 +73,10 @@ pub struct ConfigFile {
     pub broken: Option<String>,
 }
 
-/// Codex's home, as Codex names it: by the name that trust is keyed with (release 0.171.0).
+/// Codex's home under the name that its trust keys use (release 0.171.0).
 ///
-/// A `CODEX_HOME` is followed to where it leads. A `HOME` is not: it is made absolute and folded by its letters alone, and
-/// a link on the way to it, or `~/.codex` or `config.toml` that are links themselves, stay in the name.
+/// Links are followed in a `CODEX_HOME`. In a `HOME` they are not: it is made absolute and folded by its letters alone,
+/// so a link on the way to it, or a `~/.codex` or `config.toml` that is a link, stays in the name.
 pub fn home(environment: Environment<'_>) -> Option<PathBuf> {
     let set = |name: &str| environment(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     if let Some(named) = set("CODEX_HOME") {
@@ -101,7 +101,7 @@ fn folded(path: &Path) -> PathBuf {
 }
 
 impl ConfigFiles {
-    /// Read them all.
+    /// Read every file.
     pub fn read(&self) -> Vec<ConfigFile> {
         let etc = self.etc.join("codex");
         let [system, hooks, managed, requirements] = machine_files(&etc);
@@ -126,8 +126,8 @@ impl ConfigFiles {
         all
     }
 
-    /// The folders whose `.codex` is the project's: from its root, which holds `.git`, down to the
-    /// one that the vendor is started in. Codex's home is none of them.
+    /// The folders whose `.codex` is the project's: from its root, which holds `.git`, down to the one that the vendor
+    /// starts in, without Codex's home.
     pub fn project_folders(&self) -> Vec<PathBuf> {
         let root = self.project.ancestors().find(|folder| folder.join(".git").exists());
         let mut all: Vec<PathBuf> = self.project.ancestors().map(Path::to_path_buf).collect();
@@ -137,8 +137,8 @@ impl ConfigFiles {
         all
     }
 
-    /// The user's configuration trusts the folder that a project's file is in: by that
-    /// folder, or by the project's root.
+    /// Whether the user's configuration trusts the folder of a project's file: by that folder, or by the project's
+    /// root.
     pub fn trusted(&self, user: Option<&Spanned>, file: &Path) -> bool {
         let projects = user.and_then(|root| root.get("projects"));
         let trusts = |folder: &Path| {
@@ -159,7 +159,7 @@ fn machine_files(etc: &Path) -> [(ConfigRank, PathBuf); 4] {
     ]
 }
 
-/// Read the machine's own, which are read whatever a session is started with.
+/// Read the machine's own files, which every session reads.
 pub fn machine(etc: &Path) -> Vec<ConfigFile> {
     machine_files(&etc.join("codex")).map(|(rank, path)| ConfigFile::read(rank, path)).into()
 }
@@ -190,18 +190,18 @@ impl ConfigFile {
         file
     }
 
-    /// The word of its `[features]` about this one.
+    /// The value of a key in `[features]`.
     pub fn feature(&self, key: &str) -> Option<bool> {
         self.root.as_ref()?.find(&["features", key])?.bool()
     }
 
-    /// The key at the top of a `hooks.json` for which the vendor takes the whole file back.
+    /// The top key of a `hooks.json` for which the vendor ignores the whole file.
     pub fn odd_key(&self) -> Option<String> {
         let members = self.root.as_ref().filter(|_| self.rank == ConfigRank::Hooks)?.members();
         members.iter().map(|member| member.key.clone()).find(|key| !["description", "hooks"].contains(&key.as_str()))
     }
 
-    /// The fault in it for which the vendor does not start at all.
+    /// The fault for which the vendor does not start at all.
     pub fn stops(&self) -> Option<String> {
         if let Some(why) = self.broken.as_ref().filter(|_| self.rank != ConfigRank::Hooks) {
             return Some(why.clone());
@@ -211,7 +211,7 @@ impl ConfigFile {
         let known = |key: &str| key == OLD_HOOKS || FEATURES.iter().any(|(feature, _)| *feature == key);
         let odd = flags.iter().find(|flag| known(&flag.key) && flag.node.bool().is_none());
         let odd = odd.map(|flag| format!("features.{} is {}, not a boolean", flag.key, flag.node.noun()));
-        // release 0.171.0 names what took its place
+        // release 0.171.0 names the key that replaced it
         let profile = root.get("profile").map(|_| "`profile` is no key any more; take it out".to_string());
         let only = root.get("allow_managed_hooks_only").filter(|_| self.rank == ConfigRank::Requirements);
         let only = only.filter(|only| only.bool().is_none());
@@ -236,7 +236,7 @@ impl ConfigFile {
     }
 }
 
-/// A feature that stands as it must not.
+/// The loss by a feature with the wrong value.
 fn feature_lost(key: &str) -> Loss {
     let name = format!("features.{key}");
     match key {
@@ -248,8 +248,8 @@ fn feature_lost(key: &str) -> Loss {
     }
 }
 
-/// The losses by features among the files that count. Of a feature the strongest layer's word
-/// holds, and the old name of one only where no file has the new.
+/// The losses by features among the files that count. The strongest layer's value counts, and the old name of a feature
+/// only if no file has the new one.
 pub fn features_lost(layers: &[&ConfigFile]) -> Vec<Loss> {
     let strongest = |key: &str| {
         let says = |layer: &&&ConfigFile| layer.feature(key).is_some();

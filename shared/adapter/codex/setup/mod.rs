@@ -1,5 +1,4 @@
-//! Codex's `config.toml`: which entries in it are ours, whether they are trusted, and how they get
-//! in and out.
+//! Codex's `config.toml`: our entries in it, their trust, adding them and removing them.
 
 mod around;
 pub mod dotenv;
@@ -28,15 +27,15 @@ use crate::adapter::setup::{EntryPlace, Examined, Offers, PrintedForm, Setup, St
 use crate::json::Fault;
 use crate::seal::VerifiedFrame;
 
-/// The words for a home that nothing names.
+/// The words if neither variable names a home.
 const HOMELESS: &str = "neither CODEX_HOME nor HOME is set";
 
-/// The user's configuration, by the name that Codex has for it, which trust is keyed with.
+/// The user's configuration under Codex's own name for it, which its trust keys contain.
 fn own_config() -> Result<PathBuf, Unplaced> {
     Ok(own_home()?.join("config.toml"))
 }
 
-/// The folder of it.
+/// The folder of the user's configuration.
 fn own_home() -> Result<PathBuf, Unplaced> {
     let own = |name: &str| std::env::var_os(name);
     if named_by("CODEX_HOME", &own)?.is_none() {
@@ -147,7 +146,7 @@ limits: the configuration of a project that you trust can undo features.hooks = 
     }
 }
 
-/// This hook entry runs our hook program, however it is spelled.
+/// Whether this hook entry runs our hook program, in any spelling.
 fn is_ours(entry: &Spanned) -> bool {
     entry.get("command").and_then(Spanned::text).is_some_and(|text| names(text, Codex::FACTS.program))
 }
@@ -160,7 +159,6 @@ fn wholly_ours(group: &Spanned) -> bool {
     !entries(group).is_empty() && entries(group).iter().all(is_ours)
 }
 
-/// The groups of an event.
 fn groups<'a>(root: &'a Spanned, event: &str) -> &'a [Spanned] {
     root.find(&["hooks", event]).map(Spanned::items).unwrap_or_default()
 }
@@ -170,30 +168,30 @@ fn groups<'a>(root: &'a Spanned, event: &str) -> &'a [Spanned] {
 pub enum ConfigEntry {
     /// Nothing of ours.
     Nothing,
-    /// As `mh-setup` writes it for these terms, as this group of its event.
+    /// The form that `mh-setup` writes for these terms, as this group of its event.
     Exact(Registration, EntryTerms, usize),
-    /// As an older `mh-setup` wrote it, or one on a machine whose `timeout` lay elsewhere.
+    /// The form that an older `mh-setup` wrote, or one on a machine with `timeout` elsewhere.
     Older(Older),
-    /// It runs our program and is not what `mh-setup` writes, for this reason.
+    /// It runs our program but differs from what `mh-setup` writes; the text is the difference.
     Altered(String),
 }
 
-/// An entry that holds, and that is written otherwise now.
+/// An entry that holds, although `mh-setup` now writes another form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Older {
     /// The hook's line.
     pub line: Registration,
     /// The flags of that line.
     pub terms: EntryTerms,
-    /// Which group of its event it is.
+    /// The number of its group in the event.
     pub at: usize,
-    /// The command as it stands there.
+    /// The command in the file.
     pub command: String,
-    /// The fault that the one which is written now does not have.
+    /// The fault that a newly written entry would not have.
     pub why: String,
 }
 
-/// Our entries, event by event, each with the name that trust goes by.
+/// Our entries, event by event, each with the event's name in trust keys.
 pub fn found(root: &Spanned) -> Vec<(&'static str, &'static str, ConfigEntry)> {
     EVENTS.into_iter().map(|(event, snake)| (event, snake, at_event(root, event))).collect()
 }
@@ -250,7 +248,7 @@ fn expected(event: &str, command: &str) -> Option<Spanned> {
     groups(&config.root, event).first().cloned()
 }
 
-/// The reason for which Codex skips our entry at this place without a word, if it does.
+/// The reason why Codex silently skips our entry at this place, if it does.
 pub fn distrust(root: &Spanned, config: &str, snake: &str, at: usize, command: &str) -> Option<String> {
     let key = trust_key(config, snake, at, 0);
     let state = root.find(&["hooks", "state", &key]);
@@ -267,8 +265,8 @@ pub fn distrust(root: &Spanned, config: &str, snake: &str, at: usize, command: &
     }
 }
 
-/// The keys of trust that is left of an entry of ours which is not there any more, or not there by that key: its hash is
-/// that of one of these commands, and it is no key of `live`.
+/// The left-over trusts of our entries that are gone or have another key now: their hash is that of one of these
+/// commands, and their key is not in `live`.
 fn dead_trust<'a>(root: &'a Spanned, commands: &[String], live: &[String]) -> Vec<&'a Member> {
     let ours = |member: &Member| {
         let mut parts = member.key.rsplitn(4, ':');
@@ -285,7 +283,7 @@ fn dead_trust<'a>(root: &'a Spanned, commands: &[String], live: &[String]) -> Ve
     state.iter().filter(|member| !live.contains(&member.key) && ours(member)).collect()
 }
 
-/// The commands of our entries, as they stand there.
+/// The commands of our entries in the file.
 fn commands(root: &Spanned) -> Vec<String> {
     let all = EVENTS.iter().flat_map(|(event, _)| groups(root, event)).flat_map(entries).filter(|entry| is_ours(entry));
     let mut all: Vec<String> = all.filter_map(|entry| Some(entry.get("command")?.text()?.to_string())).collect();
@@ -294,7 +292,7 @@ fn commands(root: &Spanned) -> Vec<String> {
     all
 }
 
-/// The commands of other people's hooks on our events, with the event.
+/// The commands of other hooks on our events, with the event.
 pub fn others(root: &Spanned) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for (event, _) in EVENTS {

@@ -1,5 +1,5 @@
-//! TOML into a tree that knows its places. What is written back is the text itself: a document
-//! that toml_edit writes loses its carriage returns.
+//! TOML as a tree that knows its places. Changes go into the text itself, since toml_edit drops a document's carriage
+//! returns when it writes.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::json::Fault;
 /// A configuration.
 #[derive(Debug)]
 pub struct Config {
-    /// Its tables and values.
+    /// The tables and values.
     pub root: Spanned,
     document: Document<String>,
 }
@@ -19,7 +19,7 @@ pub struct Config {
 /// Read a `config.toml`, without a byte order mark.
 ///
 /// # Errors
-/// It is no TOML.
+/// The text is no TOML.
 pub fn parse(text: &str) -> Result<Config, Fault> {
     let document = Document::parse(text.to_string()).map_err(|error| {
         let what = error.message().lines().next().unwrap_or("not TOML").to_string();
@@ -32,18 +32,18 @@ pub fn parse(text: &str) -> Result<Config, Fault> {
 /// The ways to write a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableForm {
-    /// There is none, or none of its own: a header of it can still be written.
+    /// There is no table, or none of its own, so a header for it can still be written.
     Absent,
-    /// Under a header of its own, which takes these bytes.
+    /// Under a header of its own, which has these bytes.
     Header(Range<usize>),
-    /// By keys with dots, the last value of which takes these bytes.
+    /// By keys with dots, whose last value has these bytes.
     Dotted(Range<usize>),
-    /// In braces or brackets on the right of `=`, from this byte on.
+    /// In braces or brackets after `=`, from this byte on.
     Inline(usize),
 }
 
 impl Config {
-    /// The way in which the table at these keys is written.
+    /// The form of the table at these keys.
     pub fn form(&self, path: &[&str]) -> TableForm {
         let mut item = self.document.as_item();
         for key in path {
@@ -53,7 +53,7 @@ impl Config {
             }
             if let Item::Value(value) = item {
                 return match value {
-                    // a table of dotted keys is one too, with values of its own
+                    // a table of dotted keys counts too, with values of its own
                     Toml::InlineTable(inside) if inside.is_dotted() => self.dotted(path),
                     value => TableForm::Inline(value.span().map_or(0, |span| span.start)),
                 };
@@ -72,7 +72,7 @@ impl Config {
     }
 }
 
-/// Where a value begins; for one that has no place of its own, the first thing inside it.
+/// The beginning of a value; for one without a place of its own, the first item inside it.
 pub fn begin(node: &Spanned) -> usize {
     match (node.span.is_empty(), node.items(), node.members()) {
         (true, [first, ..], _) => begin(first),
@@ -81,7 +81,7 @@ pub fn begin(node: &Spanned) -> usize {
     }
 }
 
-/// Where the last thing inside a value ends.
+/// The end of the last item inside a value.
 pub fn end(node: &Spanned) -> usize {
     let inside = node.items().iter().chain(node.members().iter().map(|member| &member.node));
     inside.map(end).max().unwrap_or(0).max(node.span.end)

@@ -1,22 +1,22 @@
-//! The shell that Codex gives a hook's line to, and the files that such a shell obeys first.
+//! The shell in which Codex runs a hook's line, and the files that such a shell reads first.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The shells that obey different files and variables.
+/// The shells, which obey different files and variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellKind {
-    /// By the name of `bash`.
+    /// A program of the name `bash`.
     Bash,
-    /// By the name of `zsh`.
+    /// A program of the name `zsh`.
     Zsh,
-    /// `sh`, whatever shell that is here.
+    /// `sh`, which may be any shell on this machine.
     Sh,
 }
 
-/// The shell by which Codex runs a hook (release 0.171.0, measured): the one of the password file, if its name is that of
-/// bash, zsh or sh, and the first of that name on PATH where it is not there; else the first bash, then the first zsh; and
-/// last `/bin/sh`. `SHELL` is not asked. `folder` is where Codex is started, from which a PATH may count.
+/// The shell in which Codex runs a hook (release 0.171.0, measured): the one in the password file if its name is bash,
+/// zsh or sh, or the first of that name on PATH if it does not exist; else the first bash, then the first zsh, and last
+/// `/bin/sh`. `SHELL` does not count. `folder` is the folder in which Codex starts, the base of a relative PATH.
 pub fn hook_shell(passwd: &str, path: Option<&OsStr>, folder: &Path) -> (PathBuf, ShellKind) {
     let me = rustix::process::geteuid().as_raw();
     let line = passwd.lines().find(|line| line.split(':').nth(2).is_some_and(|id| id.parse() == Ok(me)));
@@ -56,7 +56,7 @@ fn on_path(word: &str, path: Option<&OsStr>, folder: &Path) -> Option<PathBuf> {
     all.into_iter().find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
 }
 
-/// The files that zsh reads before any `zsh -c`, of those that exist.
+/// The existing files that zsh reads before any `zsh -c`.
 pub fn zsh_start_up(home: Option<&Path>, zdotdir: Option<&Path>) -> Vec<PathBuf> {
     let own = zdotdir.or(home).map(|folder| folder.join(".zshenv"));
     let all = ["/etc/zshenv", "/etc/zsh/zshenv"].into_iter().map(PathBuf::from).chain(own);
@@ -88,16 +88,16 @@ mod tests {
         };
         assert_eq!(shell(&line(&own), &[&one]), (own.clone(), ShellKind::Bash));
         assert_eq!(shell(&line(&zsh), &[&one]), (zsh.clone(), ShellKind::Zsh));
-        // not one of the three: bash, whatever the password file says
+        // for another shell bash is used, whatever the password file names
         for other in ["/usr/bin/fish", "/bin/dash", "/usr/sbin/nologin", ""] {
             assert_eq!(shell(&line(Path::new(other)), &[&one, &two]), (bash.clone(), ShellKind::Bash), "{other}");
         }
-        // one of the three that is not there: the first of its name
+        // if one of the three does not exist: the first of its name
         assert_eq!(shell(&line(Path::new("/nowhere/zsh")), &[&one, &two]), (zsh, ShellKind::Zsh));
         assert_eq!(shell(&line(Path::new("/nowhere/bash")), &[Path::new("one")]), (bash.clone(), ShellKind::Bash));
         assert_eq!(shell("", &[&one]), (bash, ShellKind::Bash));
         assert_eq!(shell(&line(Path::new("/nowhere/sh")), &[]).1, ShellKind::Sh);
-        // a program that nobody may start is none
+        // a program that nobody may start does not count
         fs_err::set_permissions(root.path().join("two/zsh"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
             .unwrap();
         assert_ne!(shell(&line(Path::new("/nowhere/zsh")), &[&two]).0, two.join("zsh"));

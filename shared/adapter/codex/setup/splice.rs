@@ -1,8 +1,7 @@
-//! Our entries into a `config.toml` and out of it, at byte offsets.
+//! Adding our entries to a `config.toml` and removing them, at byte offsets.
 //!
-//! Nothing is kept but the file itself, so what is changed in somebody else's table says so in a
-//! comment behind it, with what stood there before. Our own tables come at the end, each after a
-//! blank line; a file that did not end in a newline does not do so with them either.
+//! Only the file itself is kept, so a change in a table that is not ours has a comment after it with the former text.
+//! Our own tables come at the end, each after a blank line. A file that did not end in a newline still does not.
 
 use std::ops::Range;
 
@@ -18,11 +17,11 @@ const MARK: &str = " # mh-setup";
 const WAS: &str = " # mh-setup, was: ";
 const BOM: char = '\u{feff}';
 
-/// The configuration with the entries and their trust in it; `None` for the text of a file that is
-/// not there. `file` is the absolute path by which Codex knows it.
+/// The configuration with the entries and their trust; `None` is a missing file. `file` is Codex's absolute path for
+/// it.
 ///
 /// # Errors
-/// It is no TOML, or written in a form that entries cannot be added to.
+/// The text is no TOML, or its form does not allow adding entries.
 pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Result<String, Fault> {
     if let Some(rest) = text.and_then(|text| text.strip_prefix(BOM)) {
         return with_entries(Some(rest), line, file).map(|new| format!("{BOM}{new}"));
@@ -37,7 +36,7 @@ pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Resu
         let config = parse(&left)?;
         text = Some(match EVENTS.iter().all(|(event, _)| in_place(groups(&config.root, event))) {
             true => left,
-            // ours, but not where and as we would have written them: out first, then in again
+            // ours, but in another place or form: remove them first, then add them
             false => taken_out(&left, file)?.unwrap_or_default(),
         });
     }
@@ -51,7 +50,7 @@ pub fn with_entries(text: Option<&str>, line: &Registration, file: &str) -> Resu
     Ok(work.finish(new))
 }
 
-/// The keys by which our entries are trusted, or will be, in this file.
+/// The keys by which our entries in this file are trusted, or will be.
 fn live_keys(root: &Spanned, file: &str) -> Vec<String> {
     let key = |(event, snake): (&str, &str)| {
         let there = groups(root, event);
@@ -60,7 +59,7 @@ fn live_keys(root: &Spanned, file: &str) -> Vec<String> {
     EVENTS.into_iter().map(key).collect()
 }
 
-/// The text without trust that is left of entries of ours: see [`dead_trust`].
+/// The text without left-over trusts of our entries: see [`dead_trust`].
 fn without_dead(text: &str, config: &Config, ran: &[String], live: &[String]) -> String {
     let mut out = Out { text, edits: Edits::default(), to_end: false };
     for member in dead_trust(&config.root, ran, live) {
@@ -69,7 +68,7 @@ fn without_dead(text: &str, config: &Config, ran: &[String], live: &[String]) ->
     out.finish()
 }
 
-/// An event holds at most one group of ours, and nothing of ours in anybody else's.
+/// Whether the event has at most one group of ours, and nothing of ours in another group.
 fn in_place(groups: &[Spanned]) -> bool {
     let wholly = groups.iter().filter(|group| wholly_ours(group)).count();
     wholly < 2 && groups.iter().filter(|group| !wholly_ours(group)).flat_map(entries).all(|entry| !is_ours(entry))
@@ -83,8 +82,8 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Refuse a list where the vendor takes a table, and a table where it takes a list: what is
-    /// added would make it no TOML, or land in the last of the list.
+    /// Refuse a list where the vendor takes a table, and a table where it takes a list: an addition would make the text
+    /// invalid, or land in the last item of the list.
     fn fits(&self, path: &[&str], list: bool) -> Result<(), Fault> {
         let Some(node) = self.config.root.find(path) else { return Ok(()) };
         let (what, header) = match (&node.value, list) {
@@ -139,7 +138,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Give a value another one, and keep the old one behind it.
+    /// Replace a value, and keep the old one in a comment after it.
     fn set(&mut self, node: &Spanned, new: &str, keep: bool) -> Result<(), Fault> {
         let old = self.text.get(node.span.clone()).unwrap_or_default();
         let rest = self.text[node.span.end..line_end(self.text, node.span.end)].trim();
@@ -197,7 +196,7 @@ impl Work<'_> {
                 self.pieces.push(trust(&key, &hash));
                 continue;
             };
-            // trust that is left of a group that is gone is somebody else's
+            // the left-over trust of another hook's former group is not ours
             let keep = !groups(&self.config.root, event).iter().any(wholly_ours);
             let Some(trusted) = state.get("trusted_hash") else {
                 return Err(Fault::new(state.span.start, "this trust has no `trusted_hash`; take it out"));
@@ -211,7 +210,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Say in a trust that its entry is on, behind the hash.
+    /// State in a trust, after the hash, that its entry is on.
     fn enable(&mut self, key: &str, trusted: &Spanned, keep: bool) -> Result<(), Fault> {
         let mark = if keep { MARK } else { "" };
         match self.config.form(&["hooks", "state", key]) {
@@ -239,7 +238,7 @@ impl Work<'_> {
         }
     }
 
-    /// The text with everything in it.
+    /// The text with everything added.
     fn finish(self, new: bool) -> String {
         let Work { text, mut edits, pieces, .. } = self;
         if !pieces.is_empty() {
@@ -255,11 +254,10 @@ impl Work<'_> {
     }
 }
 
-/// The configuration without the entries and their trust; `None`: the file has been ours alone,
-/// and is to go.
+/// The configuration without the entries and their trust; `None` if the file held nothing else and is to be removed.
 ///
 /// # Errors
-/// It is no TOML.
+/// The text is no TOML.
 pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     if let Some(rest) = text.strip_prefix(BOM) {
         return Ok(Some(format!("{BOM}{}", taken_out(rest, file)?.unwrap_or_default())));
@@ -292,7 +290,7 @@ pub fn taken_out(text: &str, file: &str) -> Result<Option<String>, Fault> {
     Ok((!left.is_empty() || !text.starts_with("[features] # mh-setup")).then_some(left))
 }
 
-/// These two texts of the configuration `file` differ in our entries and their trust alone.
+/// Whether two texts of the configuration `file` differ in our entries and their trust alone.
 pub fn only_entries_differ(old: &str, new: &str, file: &str) -> bool {
     let rest = |text: &str| {
         let text = taken_out(text, file).ok()?.unwrap_or_default();
@@ -307,13 +305,13 @@ fn numbers(text: &str) -> Option<(usize, usize)> {
     Some((group.parse().ok()?, entry.parse().ok()?))
 }
 
-/// Where an entry goes when others are taken out; `None`: it is taken out itself.
+/// The new place of each entry when others are removed; `None` if it is removed itself.
 type Places = Vec<((usize, usize), Option<(usize, usize)>)>;
 
 struct Out<'a> {
     text: &'a str,
     edits: Edits,
-    /// Something was cut that reached to the end of the file.
+    /// Whether a cut reached the end of the file.
     to_end: bool,
 }
 
@@ -339,7 +337,7 @@ impl Out<'_> {
         places
     }
 
-    /// Take a trust whose entry is at this place out, or along with that entry; true, if it was one of the two.
+    /// Remove the trust of the entry at this place, or change it with the entry's move. True if either was done.
     fn state(&mut self, config: &Config, state: &Member, place: (usize, usize), places: &Places, prefix: &str) -> bool {
         let at = state.at;
         match places.iter().find(|(from, _)| *from == place).map(|(_, to)| *to) {
@@ -348,7 +346,7 @@ impl Out<'_> {
                     self.cut_state(config, at, &state.key, &state.node);
                 }
             }
-            // somebody else's entry moves up, and its trust with it
+            // another hook's entry moves up, and its trust with it
             Some(Some((group, entry))) if (group, entry) != place => {
                 let quoted = self.text[at..].chars().next().filter(|c| matches!(c, '"' | '\''));
                 let length = quoted.and_then(|quote| self.text[at + 1..].find(quote)).map_or(0, |inside| inside + 2);
@@ -359,7 +357,7 @@ impl Out<'_> {
         true
     }
 
-    /// Cut a trust out.
+    /// Remove a trust.
     fn cut_state(&mut self, config: &Config, at: usize, key: &str, state: &Spanned) {
         match config.form(&["hooks", "state", key]) {
             TableForm::Header(span) => self.cut(span.start..end(state)),
@@ -367,7 +365,7 @@ impl Out<'_> {
         }
     }
 
-    /// The text with the changes made. One that did not end in a newline does not do so now.
+    /// The changed text. One that did not end in a newline still does not.
     fn finish(self) -> String {
         let Out { text, edits, to_end } = self;
         let mut left = edits.apply(text);
@@ -380,7 +378,7 @@ impl Out<'_> {
         left
     }
 
-    /// Take back what a comment says was changed in this table. Whether there was any.
+    /// Undo the changes that comments in this table record. The result tells whether there was one.
     fn unmark(&mut self, table: &Spanned) -> bool {
         let mut any = false;
         for member in table.members() {
@@ -399,8 +397,7 @@ impl Out<'_> {
         any
     }
 
-    /// A header that we have made goes with its table, or loses its mark where others have put
-    /// something under it.
+    /// Remove a header that we made along with its table, or only its mark if others have added items under it.
     fn made_header(&mut self, header: Range<usize>, table: &Spanned) {
         let rest = &self.text[header.end..line_end(self.text, header.end)];
         if rest.trim_end() != MARK {
@@ -421,7 +418,7 @@ impl Out<'_> {
         }
     }
 
-    /// A table stands under a header of its own.
+    /// Whether a table has a header of its own.
     fn is_header(&self, node: &Spanned) -> bool {
         matches!(node.value, Value::Object(_))
             && (node.span.is_empty() || self.text[node.span.clone()].starts_with('['))
@@ -433,7 +430,7 @@ impl Out<'_> {
         self.edits.cut(start..stop);
     }
 
-    /// Cut whole lines, with the blank one before them.
+    /// Remove whole lines, with the blank one before them.
     fn cut(&mut self, span: Range<usize>) {
         let (start, stop) = (line_start(self.text, span.start), line_end(self.text, span.end));
         let before = &self.text[..start];
