@@ -115,12 +115,7 @@ impl Arguments {
         self.parser.optional_value().or_else(|| self.parser.try_raw_args()?.next())
     }
 
-<<<<<<< HEAD
     /// The value that is joined to the flag that was read last.
-=======
-    /// The value that is joined to the last flag.
-    #[cfg(feature = "run")]
->>>>>>> english2
     pub(super) fn joined(&mut self) -> Option<OsString> {
         self.parser.optional_value()
     }
@@ -325,12 +320,8 @@ pub(super) fn meant(mistake: &str, given: &str, words: &[&str]) -> Stop {
     }
 }
 
-<<<<<<< HEAD
 /// The words that were likely meant: those that differ by a few letters; where none does, the one that begins so, or is
 /// begun by it.
-=======
-/// The words that were likely meant: one begins with the other, or they differ by a few letters.
->>>>>>> english2
 pub(super) fn nearest<'a>(given: &str, words: &[&'a str]) -> Vec<&'a str> {
     let given = given.to_lowercase();
     let plain = |word: &str| word.trim_start_matches('-').chars().count();
