@@ -231,6 +231,11 @@ impl<'a> Merge<'a> {
             .or_insert_with(|| Known { call: ToldCall { id: id.into(), ..ToldCall::default() }, ..Known::default() })
     }
 
+    /// Whether any record names this call.
+    fn is_known(&self, id: &str) -> bool {
+        self.calls.contains_key(id) || self.held.iter().any(|word| word.call_id.as_deref() == Some(id))
+    }
+
     /// Write that a call is requested, once.
     fn request(&mut self, id: &str, waits: Option<u64>, seam: &str) {
         let known = self.known(id);
@@ -287,6 +292,8 @@ impl<'a> Merge<'a> {
                 known.called = true;
                 self.release(Some(call_id));
             }
+            // of a script that was cut short, which is no call
+            TurnEvent::Result(end) if end.told && !self.is_known(&end.call_id) => {}
             TurnEvent::Result(end) => self.result(at, end, source),
             TurnEvent::Script { content } => {
                 self.release(None);

@@ -10,7 +10,6 @@ use super::side::{Do, Plan, Side};
 use super::told::Told;
 use super::{Asking, clients, side::Model};
 use crate::case::{Case, Seen, Want};
-use crate::codex::script::Mode;
 use crate::frame::Spec;
 use crate::http::Service;
 use crate::scratch::Scratch;
@@ -436,7 +435,7 @@ fn resources(side: &Side, scratch: &Scratch) -> Result<(), String> {
     )
 }
 
-/// Codex keeps no record of this failure, and in code mode does not use the call's own id for it.
+/// Codex keeps no record of it: what the model was told is all there is, and in code mode what its script was told.
 fn missing_file(side: &Side, scratch: &Scratch) -> Result<(), String> {
     let path = scratch.project.join("none.png");
     let call = match side {
@@ -448,13 +447,11 @@ fn missing_file(side: &Side, scratch: &Scratch) -> Result<(), String> {
     run.settle(&call, &allow())?;
     let told = run.end()?;
     let result = told.about("tool.result", &call);
-    let known = !matches!(side, Side::Codex(_, Mode::Code));
     let content = result["content"].as_str().unwrap_or_default();
     hold(
         [
-            (result.is_object() == known, "its result, where there is one"),
-            (!known || !content.is_empty() && model.told().contains(content), "is what the model was told"),
-            (result["is_error"] == if side.is_claude() { json!(true) } else { Value::Null }, "and whether it failed"),
+            (!content.is_empty() && model.told().contains(content), "its result is what the model was told"),
+            (result["is_error"] == json!(true), "and that it failed"),
             (told.code == Some(0), "answered"),
         ],
         &told,
