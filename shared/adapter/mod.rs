@@ -40,7 +40,8 @@ pub use crate::os::Wire;
 use crate::seal::VerifiedFrame;
 
 /// The first characters of the call ids that `mh-setup doctor` makes up. An audit tells doctor's calls from an agent's by
-/// them. A hook answers such a call before it comes to a decider, so none is asked about it.
+/// them. Doctor fires calls that are settled before a decider is asked.
+#[cfg(feature = "setup")]
 pub(crate) const DOCTOR_CALL: &str = "mh-doctor-";
 
 /// The lookup of an environment variable.

@@ -271,7 +271,7 @@ pub(super) fn no_such(noun: &str, given: &str, words: &[&str], more: &[&str]) ->
 pub(super) fn operation(word: &str, pair: &str) -> Result<Operation, Stop> {
     Operation::from_word(word).map_err(|why| match why {
         NoOperation::Unknown => no_operation(word),
-        NoOperation::Ambiguous => Stop::failed(format!(
+        NoOperation::Ambiguous => Stop::usage(format!(
             "\"{}\" does not say which slash ends the server's name; write {pair} SERVER TOOL",
             typed(OsStr::new(word))
         )),

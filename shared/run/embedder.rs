@@ -398,7 +398,7 @@ mod tests {
 
     fn decide(to: &mut Embedder, call: &str, decision: &str, now: Instant) -> String {
         let line = format!(
-            "{{\"format\":\"{COMMAND}\",\"id\":\"\",\"command\":\"{DECIDE}\",\"call_id\":\"{call}\",\"decision\":{decision}}}"
+            "{{\"format\":\"{COMMAND}\",\"id\":\"1\",\"command\":\"{DECIDE}\",\"call_id\":\"{call}\",\"decision\":{decision}}}"
         );
         match to.line(line.as_bytes(), now).0.as_slice() {
             [Told::Answered { outcome: Ok(()), .. }] => "ok".into(),

@@ -29,8 +29,8 @@ fn holds(rows: &[Row]) {
 const HELP: &str = " …";
 
 const NO_PROMPT: &str = "no prompt is given: -p TEXT, or -p as the last word with the prompt on standard input …";
-const OPERATIONS: &str = "there are dir.list, file.edit, file.read, file.write, search, shell, skill.load, subagent.spawn, task.todo, \
-                          web.read, and mcp.call:SERVER/TOOL …";
+const OPERATIONS: &str = "there are file.read, file.write, file.edit, dir.list, search, shell, web.read, skill.load, \
+                          subagent.spawn, task.todo, and mcp.call:SERVER/TOOL …";
 
 #[test]
 fn what_new_users_typed_is_answered_by_what_they_meant() {
@@ -156,7 +156,7 @@ fn what_else_is_mistyped_is_answered_in_the_same_words() {
         // values
         (
             "mh-frame-verify step.json --print txt",
-            "--print takes digest, canonical or text, not \"txt\"; did you mean text?",
+            "--print takes digest, canonical, text or enforced, not \"txt\"; did you mean text?",
         ),
         (
             "mh-frame-verify step.json --explain claud --call Bash",
@@ -209,7 +209,7 @@ fn what_else_is_mistyped_is_answered_in_the_same_words() {
         ("mh-frame-seal --new --admit file.raed", "\"file.raed\" is no operation; did you mean file.read?"),
         (
             "mh-frame-seal --new --admit apply_patch",
-            "\"apply_patch\" is no operation; did you mean file.edit or file.write?",
+            "\"apply_patch\" is no operation; did you mean file.write or file.edit?",
         ),
         ("mh-frame-seal --new --admit Grep", "\"Grep\" is no operation; did you mean search?"),
         (

@@ -135,8 +135,8 @@ fn a_flag_that_is_missing_twice_or_wrong_is_named() {
         (with(&["--colour", "red"]), "there is no flag --colour"),
         (
             with(&["--admit", "remove"]),
-            "\"remove\" is no operation; there are dir.list, file.edit, file.read, file.write, search, shell, skill.load, \
-             subagent.spawn, task.todo, web.read, and mcp.call:SERVER/TOOL",
+            "\"remove\" is no operation; there are file.read, file.write, file.edit, dir.list, search, shell, web.read, \
+             skill.load, subagent.spawn, task.todo, and mcp.call:SERVER/TOOL",
         ),
     ] {
         let answer = run("mh-frame-seal", &flags);

@@ -23,7 +23,7 @@ fn a_wrong_command_line_is_refused_with_nothing_started() {
         (
             "claude",
             &["-p", "x", "--timeout", "0"],
-            "--timeout takes a whole number of seconds from 1 to 31536000, and \"0\" is none; leave it out for no limit",
+            "--timeout takes a whole number of seconds from 1 to 31536000, not \"0\"",
         ),
         ("claude", &["-p", "x", "--credentials", "none"], "--credentials goes with --hermetic"),
         ("claude", &["-p", "x", "--env", "A"], "--env goes with --hermetic"),
