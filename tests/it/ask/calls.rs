@@ -72,8 +72,11 @@ fn ten_calls_side_by_side_each_get_their_own_decision() {
             }
             run.decide(&id, &call, word);
             run.done(&id);
-            run.decide("repeated", &call, other);
-            run.refused("repeated", "TOO_LATE", &call);
+            // with the last decision the turn may be over before another line is read
+            if number != 1 {
+                run.decide("repeated", &call, other);
+                run.refused("repeated", "TOO_LATE", &call);
+            }
         }
         let over = run.end();
         assert_eq!(over.code, Some(0), "{}", over.stderr);

@@ -2,7 +2,7 @@
 //! is written there instead.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use page_check::{Mark, Model, Page, Place, Said, alike, differs, play, rewritten};
@@ -39,10 +39,29 @@ pub fn cases(vendor: &'static str, program: &Path) -> Vec<Case> {
     names.into_iter().filter(concerns).map(case).collect()
 }
 
+/// A home that is not temporary, since `mh-setup` refuses what lies in a temporary folder. It is removed with the case.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(scratch: &Scratch) -> Result<Home, String> {
+        let name = scratch.root.file_name().unwrap_or_default();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs").join(name);
+        fs::create_dir_all(&folder).map_err(|error| format!("could not make {}: {error}", folder.display()))?;
+        Ok(Home(folder))
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 fn held(vendor: &str, program: &Path, name: &str, scratch: &Scratch) -> Result<(), String> {
     let read = || Page::read(Path::new(ROOT), name).map_err(|faults| faults.join("; "));
     let page = read()?;
-    let mut place = Place::new(&scratch.home, &scratch.bin, Path::new(ROOT))
+    let home = Home::new(scratch)?;
+    let mut place = Place::new(&home.0, &scratch.bin, Path::new(ROOT))
         .map_err(|error| format!("could not lay out a home: {error}"))?;
     place.limit = scratch.left();
     // the stubs live until the page is over
